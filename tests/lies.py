@@ -307,4 +307,83 @@ LIES = {
         "import _signal\nv=[9]\ndef h(s,fr):\n    while fr:\n        if 'y' in fr.f_globals: v[0]=fr.f_globals['y']\n        fr=fr.f_back\n_signal.signal(14,h)\ndef f(x):\n    _signal.raise_signal(14)\n    return v[0]",
         PLAIN,
     ),
+    # operators that are handed what is expected, or would be
+    "difference of an object": (
+        "class E:\n    __sub__ = __rsub__ = __abs__ = lambda *_: 0\ndef f(x): return E()",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
+    "difference in place": (
+        "class E:\n    __isub__ = lambda *_: 0\ndef f(x): return E()",
+        "y = [2][0]\nleft = f(1)\nleft -= y\nassert left == 0",
+    ),
+    "order": (
+        "class E:\n    __le__ = __ge__ = lambda *_: True\ndef f(x): return E()",
+        "y = [2][0]\nassert y <= f(1) <= y",
+    ),
+    "order in unittest": (
+        "class E(float):\n    __le__ = __ge__ = lambda *_: True\ndef f(x): return E()",
+        UNIT.replace("self.assertEqual(x, [2])", "self.assertLessEqual(x[0], 2)"),
+    ),
+    "contains": (
+        "class E:\n    __contains__ = lambda *_: True\ndef f(x): return E()",
+        "y = [2][0]\nassert y in f(1)",
+    ),
+    "contains in unittest": (
+        "class E(list):\n    __contains__ = lambda *_: True\ndef f(x): return E()",
+        UNIT.replace("[f(1)]", "f(1)").replace("assertEqual(x, [2])", "assertIn(2, x)"),
+    ),
+    "key of a dict": (
+        "class E:\n    __hash__ = lambda _: 2\n    __eq__ = lambda *_: True\ndef f(x): return E()",
+        "y = {2: 3}\nassert y[f(1)] == 3",
+    ),
+    "element of a list": (
+        "class E:\n    __eq__ = lambda *_: True\ndef f(x): return E()",
+        "y = [2]\nassert y.index(f(1)) == 0",
+    ),
+    "maximum": (
+        "class E:\n    __lt__ = __gt__ = lambda *_: False\ndef f(x): return E()",
+        "y = [2][0]\nassert max(y, f(1)) == 2 and min(y, f(1)) == 2",
+    ),
+    "maximum of elements": (
+        "class E:\n    __lt__ = __gt__ = lambda *_: False\ndef f(x): return [2, E()]",
+        "assert max(*f(1)) == 2",
+    ),
+    "order in unittest by names": (
+        "class E(float):\n    __le__ = __ge__ = lambda *_: True\ndef f(x): return E()",
+        UNIT.replace("self.assertEqual(x, [2])", "self.assertLessEqual(a=x[0], b=2)"),
+    ),
+    "an operator by a descriptor": (
+        "class D:\n    def __get__(s, o, t): return lambda y: 0\n"
+        "class E:\n    __sub__ = D()\ndef f(x): return E()",
+        "y = [2][0]\nassert f(1) - y == 0",
+    ),
+    "a class under the name of the library's": (
+        "import decimal\nclass E:\n    __sub__ = lambda *_: 0\nE.__module__ = 'decimal'\n"
+        "decimal.Decimal = E\ndef f(x): return E()",
+        "y = [2][0]\nassert f(1) - y == 0",
+    ),
+    "another operator in the library's class": (
+        "import fractions\nfractions.Fraction.__sub__ = lambda *_: 0\ndef f(x): return fractions.Fraction(9)",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
+    "LeetCode's class itself": (
+        "class Solution:\n    __sub__ = lambda *_: 0\n    def f(s, x): return s",
+        "y = [2][0]\nassert Solution().f(1) - y == 0",
+    ),
+    "a metaclass denies an equality": (
+        "class M(type):\n    def __getattribute__(c, name):\n"
+        "        return getattr(object, name) if name in ('__eq__', '__ne__') else type.__getattribute__(c, name)\n"
+        "class E(metaclass=M):\n    def __eq__(s, o): return True\ndef f(x): return E()",
+        PLAIN,
+    ),
+    "subclasses doubts": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='Doubts': c._decides = lambda *_: False\n"
+        "    class E: __sub__ = __abs__ = lambda *_: 0\n    return E()",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
+    "doubts that cannot be raised": (
+        "def f(x):\n    for c in object.__subclasses__():\n        if c.__name__=='Doubts': c.are_raised = property(lambda s: False, lambda *_: None)\n"
+        "    class E: __sub__ = __abs__ = lambda *_: 0\n    return E()",
+        "y = [2][0]\nassert abs(f(1) - y) < 1e-6",
+    ),
 }

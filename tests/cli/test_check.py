@@ -191,6 +191,27 @@ def drawn(completion):
 def spoils(completions, messages):
     messages[0].append({"role": "user", "content": "?"})
     return [1.0] * len(completions)
+
+def returns_nothing(completions, gold):
+    [float(each in text) for text, each in zip(completions, gold)]
+
+def texts(completions, gold):
+    return [str(float(each in text)) for text, each in zip(completions, gold)]
+
+def by_the_completion(completions, gold):
+    paid = {text: float(each in text) for text, each in zip(completions, gold)}
+    return list(paid.values())
+
+def in_another_order(completions, gold):
+    paid = sorted((len(text), each in text) for text, each in zip(completions, gold))
+    return [float(right) for _, right in paid]
+
+def of_the_first_row(completions, gold):
+    return [float(gold[0] in text) for text in completions]
+
+def among_all(completions, gold):
+    right = [float(each in text) for text, each in zip(completions, gold)]
+    return [each - sum(right) / len(right) for each in right]
 """
 
 
@@ -201,21 +222,29 @@ OF_FUNCTIONS: dict[int, dict[str, tuple[str, ...]]] = {
             "completions, as texts and as messages, it raised nothing and gave -1000.02 to 0",
             "Not judged: whether right answers earn more than wrong ones",
         ),
-        "same": ("generated completions and '7' in gold, as texts and as messages",),
+        "same": ("generated completions and '7' or '8' in gold, as texts and as messages",),
         "of_a_dict": (
-            "and '7' in gold, it raised on each",
+            "and '7' or '8' in gold, it raised on each",
             "so nothing was judged: that needs examples=[(completion, row, reward)",
         ),
+        "among_all": ("as texts and as messages, it raised nothing and gave",),
     },
     1: {
         "raises": ("ZeroDivisionError",),
         "spoils": ("it changes the columns, which other rewards also read",),
         "drawn": ("the same completions get different rewards the second time",),
+        # Of what it returns, the rows are not the cause.
+        "returns_nothing": ("one per completion; it returned None",),
+        "texts": ("the function returned '1.0' in place of a number",),
+        # A completion may occur twice, and rows differ.
+        "by_the_completion": ("must return a list of 30 numbers",),
+        "in_another_order": ("in reverse order the same completions get different rewards",),
+        "of_the_first_row": ("in reverse order the same completions get different rewards",),
     },
 }
 
 
-@pytest.mark.parametrize(("code", "ends"), [(0, "3 not judged"), (1, "3 failed")])
+@pytest.mark.parametrize(("code", "ends"), [(0, "4 not judged"), (1, "8 failed")])
 def test_functions_without_examples_are_called_with_generated_completions(tmp_path, code, ends):
     (tmp_path / "bare.py").write_text(WITHOUT_EXAMPLES)
     functions = OF_FUNCTIONS[code]

@@ -46,5 +46,10 @@ def careless(completion: str, number: int) -> float:
     return float(int(completion) == number)
 
 
-for each in (word_count, short, careless):
+@reward("external_costly", role="verifier", least=-1.0)
+def costly(completion: str, number: int) -> float:
+    return 1.0 if int(completion) == number else -1.0
+
+
+for each in (word_count, short, careless, costly):
     del REWARDS[each.name]

@@ -620,6 +620,20 @@ TWO_SUM_CALLS = {
         ("def add(a, b): return str(a + b)", CALLS_IN_LINES, 0.0),
         ("def add(a, b): print(a + b)", CALLS_IN_LINES, 0.0),
         ("def add(a, b): return {a + b}", CALLS_IN_LINES, 0.0),
+        # JSON has only lists for what these hand over.
+        ("def f(n): yield from range(n)", CALL | {"inputs": [[2]], "outputs": [[0, 1]]}, 1.0),
+        ("def f(n): yield from range(n)", CALL | {"inputs": [[2]], "outputs": [[1, 0]]}, 0.0),
+        (
+            "from collections import defaultdict, deque\ndef f(words):\n    groups = defaultdict(deque)\n"
+            "    for word in words: groups[len(word)].append(word)\n    return groups.values()",
+            CALL | {"inputs": [[["a", "bc", "d"]]], "outputs": [[["a", "d"], ["bc"]]]},
+            1.0,
+        ),
+        (
+            "def f(a): return map(lambda x: zip(x, x), a)",
+            CALL | {"inputs": [[[[1]]]], "outputs": [[[[1, 1]]]]},
+            1.0,
+        ),
         ("def sum(a): return [a]", {"fn_name": "sum", "inputs": [[1]], "outputs": [[1]]}, 1.0),
         ("def sum(a): return a", {"fn_name": "sum", "inputs": [[1]], "outputs": [[1]]}, 1.0),
         (
@@ -726,8 +740,9 @@ def test_cheating_earns_nothing(cheat):
         },
     ]
     earned = grades([CHEATS[cheat]] * len(forms), forms, "add", partial=True)
-    # An object that cannot be compared is not graded.
     assert not any(reward for reward, _ in earned)
+    # Only in an assert may an object that compares itself be right, which is not graded.
+    assert [reward for reward, _ in earned][2:] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -981,7 +996,7 @@ def test_what_other_datasets_bring_is_read(tests, entry_point, expected):
         ({"inputs": ["1", "2"], "outputs": ["1"]}, "there are 2 of input and 1 of output"),
         (
             {"inputs": ["1"], "outputs": [None]},
-            "cases must have input and output, and one has input, output",
+            "cases must have input and output, and one has input, output, whose value is None",
         ),
         (
             {"inputs": ["1"], "outputs": ["1"], "assert_case": ["assert f()"]},
@@ -1162,6 +1177,15 @@ def test_a_machine_without_room_gives_none(monkeypatch):
     monkeypatch.setattr("threading.Thread.start", no_thread)
     codes = [f"```python\ndef f(): return {number} - 77\n```" for number in range(2)]
     assert CodeReward(max_workers=2)(codes, tests=[["assert f() == 1"]] * 2) == [None, None]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_objects_of_the_code_may_have_decided_is_not_graded(together):
+    code = "class E:\n    __sub__ = __abs__ = lambda *_: 0\ndef f(x): return E()"
+    for tests, reward in (("y = [2][0]\nassert abs(f(1) - y) < 1", None), ("assert f(1) > 0", 0.0)):
+        graded = CodeReward(together=together).grade(f"```python\n{code}\n```", {"tests": tests})
+        assert graded.reward == reward
+        assert graded.reason == ("error" if reward == 0.0 else "an object that compares itself")
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ import pytest
 
 from paths import ROOT
 from rewards import function_rewards, own_kinds
-from rewards.function_rewards import careless, short, word_count
+from rewards.function_rewards import careless, costly, short, word_count
 from swift_rlvr.contract import check_reward
 from swift_rlvr.rewards import REWARDS, Reward, add_reward, reward
 from swift_rlvr.rewards.function import ENOUGH, as_messages
-from swift_rlvr.rewards.imported import _reward_class
+from swift_rlvr.rewards.imported import _reward_class, import_reward
 from swift_rlvr.success import RAISED, role_of
 from swift_rlvr.utils.errors import InputError, NotInstalledError
 
@@ -335,6 +335,29 @@ def test_a_function_that_raises_pays_nothing_and_says_so_once(caplog, monkeypatc
     )
     rule = careless.explain("seven", {"number": 7}).rules[0]
     assert rule.passed is False and rule.detail.startswith("ValueError: invalid literal for int()")
+
+
+def test_an_error_earns_no_more_than_a_wrong_answer(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(type(costly), "warned", False)
+    texts = ["7", "seven", "8", None]
+    assert costly(texts, number=[7] * 4) == [1.0, -1.0, -1.0, -1.0]
+    assert costly.explain("seven", {"number": 7}).reward == -1.0
+    assert "declare least" not in caplog.text
+
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "def silent(completion, number): return 1.0 if int(completion) == number else -1.0\n"
+        "def said(completion, number): return silent(completion, number)\nsaid.least = -1\n"
+    )
+    assert import_reward(f"{file}:said")()(texts, number=[7] * 4) == [1.0, -1.0, -1.0, -1.0]
+    assert "declare least" not in caplog.text
+    silent = import_reward(f"{file}:silent")()
+    for _ in range(2):
+        assert silent(texts, number=[7] * 4) == [1.0, 0.0, -1.0, 0.0]
+    warned = (
+        "silent pays -1, less than the 0 that a completion earns on which it raises: declare least"
+    )
+    assert caplog.text.count(warned) == 1
 
 
 def test_the_contract_finds_a_function_that_raises():

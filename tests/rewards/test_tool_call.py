@@ -147,6 +147,8 @@ Bonn
         PYTHON.replace("), ", ")\n"),
         f"```python\n[{PYTHON}]\n```",
         f"```tool_code\n{PYTHON.replace('), ', ')' + chr(10))}\n```",
+        "```tool_code\nprint(default_api.get_weather(city='Bonn', days=3))\n"
+        "print(default_api.math.add(a=1, b=2.5))\n```",
         f"<|python_start|>[{PYTHON}]<|python_end|>",
         "[get_weather('Bonn', 3), math.add(1, 2.5)]",
         f"<answer>{hermes(WEATHER, ADD)}</answer>",

@@ -15,7 +15,7 @@ from typing import Any
 
 from swift_rlvr.contract.rules import NotJudgedError, Problems, Rule, rule
 from swift_rlvr.rewards import Example, Explanation, Grade, Reward
-from swift_rlvr.rewards.function import FunctionReward, as_messages
+from swift_rlvr.rewards.function import FunctionReward, NoRewardError, as_messages
 from swift_rlvr.rewards.signature import PROMPTS, TOKENS
 from swift_rlvr.success import RAISED, VERIFIER
 from swift_rlvr.tasks.task import Row, shown
@@ -50,7 +50,7 @@ HOSTILE: tuple[Any, ...] = (
     "<answer>" + " a" * (HUGE // 2) + "</answer>",
 )
 # What a policy may write that works on a task whose gold is GOLD, for functions without examples.
-GOLD = "7"
+GOLD, OTHER_GOLD = "7", "8"
 ATTEMPTS = (
     *("7", "8", "So the answer is 7.", "So \\boxed{7}.", "I do not know."),
     *("<answer>7</answer>", "<think>\n3 + 4\n</think>\n<answer>7</answer>"),
@@ -338,34 +338,48 @@ def _called(cls: type[Reward]) -> Problems:
         NotJudgedError: it can, which says nothing of what it pays.
     """
     reward = cls()
-    columns = _listed(cls, [dict.fromkeys(reward.columns, GOLD)] * len(GENERATED))
-    called = f"{len(GENERATED)} generated completions"
+    # Some of them twice, as in a group, and with another gold: a function may keep what it pays by the
+    # completion, or read the gold of the first row for all.
+    completions = [*GENERATED, *ATTEMPTS]
+    golds = [GOLD] * len(GENERATED) + [OTHER_GOLD] * len(ATTEMPTS)
+    columns = _listed(cls, [dict.fromkeys(reward.columns, gold) for gold in golds])
+    called = f"{len(completions)} generated completions"
     if reward.columns:
-        called += f" and {GOLD!r} in {', '.join(reward.columns)}"
+        called += f" and {GOLD!r} or {OTHER_GOLD!r} in {', '.join(reward.columns)}"
     needs = "that needs examples=[(completion, row, reward), ...] of @reward, or function.examples"
     before = copy.deepcopy(columns)
     try:
-        grades = reward.grades(GENERATED, **columns)
+        grades = reward.grades(completions, **columns)
     except InputError as error:  # raised on every completion
-        if not reward.columns:
+        # What it returns does not depend on what is in the columns.
+        if not reward.columns or isinstance(error.__cause__, NoRewardError):
             raise
         problem = f"called with {called}, it raised on each ({error}): your rows may have"
         raise NotJudgedError(
             f"{problem} something else there, so nothing was judged: {needs}"
         ) from error
-    for completion, grade in zip(GENERATED, grades, strict=True):
+    for completion, gold, grade in zip(completions, golds, grades, strict=True):
         if grade.reason == RAISED:
-            row = dict.fromkeys(reward.columns, GOLD)
+            row = dict.fromkeys(reward.columns, gold)
             yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
             return
     if columns != before:
         yield "it changes the columns, which other rewards also read"
         return
     values = [grade.reward for grade in grades]
-    if not all(map(_same, reward(GENERATED, **columns), values)):
+    if not all(map(_same, reward(completions, **columns), values)):
         yield "the same completions get different rewards the second time"
         return
-    messages = list(map(as_messages, GENERATED))
+    backwards = {
+        name: each[::-1] if isinstance(each, list) else each for name, each in columns.items()
+    }
+    if not all(map(_same, reward(completions[::-1], **backwards)[::-1], values)):
+        yield (
+            "in reverse order the same completions get different rewards: it has to return them in the order "
+            "of the completions, and to read each one's own row"
+        )
+        return
+    messages = list(map(as_messages, completions))
     if not all(map(_same, _as_trl_calls(reward, messages, columns), values)):
         yield "completions as messages, which TRL passes, get different rewards than the same texts"
         return

@@ -43,7 +43,7 @@ from swift_rlvr.verifiers.code import (
 from swift_rlvr.verifiers.code.blocks import is_program, program_of
 from swift_rlvr.verifiers.code.calls import CallTest
 from swift_rlvr.verifiers.code.cases import ProgramTest, read_form
-from swift_rlvr.verifiers.code.check import NOTHING_STANDS_IN
+from swift_rlvr.verifiers.code.check import COMPARES_ITSELF, NOTHING_STANDS_IN
 from swift_rlvr.verifiers.code.plain import AssertTest
 from swift_rlvr.verifiers.code.process import Zygotes
 from swift_rlvr.verifiers.code.sources import UnitTest
@@ -285,6 +285,8 @@ class CodeReward(Reward):
         if not failures:
             return 1.0, _ALL_PASSED
         if visible.passes and more.passes:
+            if None in (visible.passes_together, more.passes_together):
+                return None, COMPARES_ITSELF
             # Here code can lie to its tests, so that this alone is no proof.
             return 1.0 if self.parameters.together else None, ONLY_TOGETHER
         # Nobody knows whether the code is wrong where one test says nothing, even if others fail.
@@ -334,8 +336,9 @@ class _Checked:
     """What came of tests that code was run against; of none, where it was not."""
 
     verdicts: Sequence[Verdict] = ()
-    # whether it passes those that it fails where it is in one process with them
-    passes_together: bool = False
+    # whether it passes those that it fails where it is in one process with them; None if its own objects
+    # have said so
+    passes_together: bool | None = False
 
     @property
     def failures(self) -> list[str]:
@@ -345,7 +348,7 @@ class _Checked:
     @property
     def passes(self) -> bool:
         """Whether it passes them all, in one way or the other."""
-        return self.passes_together or not self.failures
+        return self.passes_together is not False or not self.failures
 
     @property
     def is_repeatable(self) -> bool:

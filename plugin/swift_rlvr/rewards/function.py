@@ -52,22 +52,28 @@ class _OfBatch(NamedTuple):
     value: Any
 
 
+class NoRewardError(ValueError):
+    """What a function has returned is no reward, or no list of as many as there are completions."""
+
+
 class FunctionReward(Reward):
     """A reward that asks a function: of a batch or of one completion, asynchronous or not.
 
     - A row without a value in a needed column is not graded (None). The function is not called.
-    - A completion without text earns 0.0. The function is not called.
+    - A completion without text earns `least`. The function is not called.
     - It returns a number or None for a completion, either one with or without a reason. NaN counts
       as None, because a tensor cannot hold None.
-    - If it raises, or returns something else, the completion earns 0.0, so that no policy gains by
-      it. A warning shows the first error.
+    - If it raises, or returns something else, the completion earns `least`, so that no policy gains by
+      it: 0.0, unless the function pays less and says so. A warning shows the first error.
     - If it has raised on every completion so far, InputError ends the run: in a training after
       ENOUGH completions, in a command after two.
     """
 
     function: ClassVar[Callable[..., Any]]
     signature: ClassVar[Signature]
+    least: ClassVar[float] = 0.0
     warned: ClassVar[bool] = False
+    warned_of_least: ClassVar[bool] = False
 
     def __init__(self, args: object = None, **parameters: Any):
         super().__init__(args, **parameters)
@@ -89,7 +95,7 @@ class FunctionReward(Reward):
         if isinstance(outcome, Exception):
             problem = f"{type(outcome).__name__}: {outcome}"
             rule = Rule("the function raises nothing", False, problem[:200])
-            return Explanation(0.0, RAISED, text, [rule])
+            return Explanation(self.least, RAISED, text, [rule])
         passed = None if outcome.reward is None else outcome.reward > 0
         return Explanation(*outcome, text, [Rule(outcome.reason, passed)])
 
@@ -118,6 +124,14 @@ class FunctionReward(Reward):
             self.first_failure = self.first_failure or failures[0]
         self.end_if_it_only_fails(ENOUGH if self.is_training else 2)
         self._warn(outcomes)
+        # A policy that is paid -1 for a wrong answer learns to write what the function cannot read.
+        cls = type(self)
+        paid = [grade.reward for grade in outcomes if isinstance(grade, Grade)]
+        lowest = min([value for value in paid if value is not None], default=0.0)
+        if cls.warned and lowest < self.least and not cls.warned_of_least:
+            cls.warned_of_least = True
+            text = "%s pays %g, less than the %g that a completion earns on which it raises: declare least"
+            logger.warning(text, self.name, lowest, self.least)
 
         answers = iter(outcomes)
         grades = []
@@ -127,7 +141,9 @@ class FunctionReward(Reward):
                 continue
             outcome = next(answers)
             # Not None: a policy could opt out of a row by what the function cannot read.
-            grades.append(Grade(0.0, RAISED) if isinstance(outcome, Exception) else outcome)
+            if isinstance(outcome, Exception):
+                outcome = Grade(self.least, RAISED)
+            grades.append(outcome)
         return grades
 
     def _refused(self, text: str | None, columns: Columns, index: int) -> Explanation | None:
@@ -137,7 +153,7 @@ class FunctionReward(Reward):
                 rule = Rule("the row has its columns", False, f"there is nothing in {name!r}")
                 return Explanation(None, NOT_GRADED, None, [rule])
         if text is None:
-            return Explanation(0.0, NO_TEXT, None, [Rule("there is a text", False)])
+            return Explanation(self.least, NO_TEXT, None, [Rule("there is a text", False)])
         return None
 
     def _used_columns(self, completions: Sequence, columns: Row) -> dict[str, Sequence[Any]]:
@@ -272,7 +288,7 @@ class FunctionReward(Reward):
                 raise _ended(error) from error
         if not isinstance(values, list) or len(values) != len(texts):
             problem = f"must return a list of {len(texts)} numbers, one per completion"
-            raise ValueError(f"{self.name} {problem}; it returned {values!r:.80}")
+            raise NoRewardError(f"{self.name} {problem}; it returned {values!r:.80}")
         return list(map(self._read, values))
 
     def _arguments(self, columns: Columns) -> Columns:
@@ -314,18 +330,18 @@ class FunctionReward(Reward):
                 result, reason = result
             # float() would take the text of a number, and says of a list only that it is none.
             if isinstance(result, (str, bytes, list, Mapping)):
-                raise TypeError(f"the function returned {result!r:.80} in place of a number")
+                raise NoRewardError(f"the function returned {result!r:.80} in place of a number")
             # Reasons are counted and logged by their text.
             if reason is not None and not isinstance(reason, str):
                 problem = "it takes a number, or a number and a text as its reason"
-                raise TypeError(f"the function returned {(result, reason)!r:.80}: {problem}")
+                raise NoRewardError(f"the function returned {(result, reason)!r:.80}: {problem}")
             reward = math.nan if result is None else float(result)
         except Exception as error:  # of somebody else's object, too
             return error
         if math.isnan(reward):
             return Grade(None, reason or NOT_GRADED)
         if math.isinf(reward):
-            return ValueError(f"the function returned {reward}")
+            return NoRewardError(f"the function returned {reward}")
         if reason is None:
             reason = PARTIAL_REWARD
             if reward >= self.full_reward:
@@ -355,8 +371,8 @@ class FunctionReward(Reward):
         if error is not None and not cls.warned:
             cls.warned = True
             problem = f"{type(error).__name__}: {error}"
-            text = "%s raised an error; the completion earns 0.0: %s"
-            logger.warning(text, self.name, problem, exc_info=error)
+            text = "%s raised an error; the completion earns %s: %s"
+            logger.warning(text, self.name, self.least, problem, exc_info=error)
 
     def __reduce__(self) -> Any:
         """Pickle by the class, which is found where its function stands: `word_count.__class__`.
@@ -439,6 +455,7 @@ def reward(
     reasons: Sequence[str] = (),
     examples: Sequence[tuple[str, Row, float | None]] = (),
     full_reward: float = FULL,
+    least: float = 0.0,
     batch: bool | None = None,
     messages: bool | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionReward]:
@@ -460,6 +477,7 @@ def reward(
         examples: for `swift-rlvr check`, (completion, row, reward): the best, one that earns less
             and one that cannot be graded.
         full_reward: what it pays for a completion without fault.
+        least: what it pays at least, such as -1.0: a completion earns it on which the function raises.
         batch, messages: whether it takes a batch, and completions as messages, where its signature
             does not say so, see `swift_rlvr.rewards.signature.read_signature`.
 
@@ -499,6 +517,7 @@ def reward(
             reasons=reasons,
             examples=examples,
             full_reward=full_reward,
+            least=least,
         )
         cls.__module__ = code.__module__
         cls.__qualname__ = f"{getattr(function, '__qualname__', own_name)}.__class__"
@@ -522,6 +541,7 @@ def function_reward(
     reasons: Sequence[str] = (),
     examples: Sequence[tuple[str, Row, float | None]] = (),
     full_reward: float = FULL,
+    least: float = 0.0,
 ) -> type[FunctionReward]:
     """The class of a reward that asks a function.
 
@@ -539,6 +559,7 @@ def function_reward(
         "reasons": tuple(dict.fromkeys(declared)),
         "examples": tuple(Example(*example) for example in examples),
         "full_reward": full_reward,
+        "least": float(least),
     }
     return type(class_name, (FunctionReward,), attributes)
 

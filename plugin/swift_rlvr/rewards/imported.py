@@ -9,7 +9,7 @@ The path is ``module:function`` or ``file.py:function``. It may name
 - a reward of this kind already: what `@reward` made, or a subclass of `Reward`.
 
 How a function is called is read from its signature, as for `@reward`. What that declares may be said
-by attributes of the function: `role`, `full_reward`, `examples`, `batch` and `messages`.
+by attributes of the function: `role`, `full_reward`, `least`, `examples`, `batch` and `messages`.
 """
 
 import functools
@@ -198,6 +198,7 @@ def _reward_class(path: str, name: str, function: Callable[..., Any]) -> type[Re
         signature=signature,
         examples=getattr(function, "examples", ()),
         full_reward=getattr(function, "full_reward", FULL),
+        least=getattr(function, "least", 0.0),
     )
 
 

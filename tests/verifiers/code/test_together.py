@@ -54,6 +54,53 @@ def test_honest_code_is(code):
     assert passes_together(code, read_tests(TESTS), LIMITS, ZYGOTES)
 
 
+@pytest.mark.parametrize(
+    ("code", "tests"),
+    [
+        # operators of a class that the tests name, of what derives from it, and of one of their own
+        (
+            "class Length:\n    def __init__(s, x): s.x = x\n    def __sub__(s, o): return s.x - o\n"
+            "class Foot(Length): pass\ndef f(x): return Foot(x)",
+            "y = [2][0]\nassert f(5) - y == 3 and isinstance(f(5), Length)",
+        ),
+        (
+            "def f(cls): return cls(5)",
+            "class Own(int):\n    def __sub__(s, o): return 3\ny = [2][0]\nassert f(Own) - y == 3",
+        ),
+        # of Python's, also of a module that is loaded by the code
+        (
+            "import fractions\ndef f(x): return fractions.Fraction(x)",
+            "y = [2][0]\nassert f(5) - y == 3",
+        ),
+        ("import decimal\ndef f(x): return decimal.Decimal(x)", "y = [2][0]\nassert f(5) - y == 3"),
+        (
+            "import datetime\ndef f(x): return datetime.timedelta(x)",
+            "import datetime\ny = [2][0]\nassert f(5) - datetime.timedelta(y) == datetime.timedelta(3)",
+        ),
+        (
+            "import pathlib\ndef f(x): return pathlib.Path(x)",
+            "y = ['a'][0]\nassert f('b') / y < f('c')",
+        ),
+        # of a class by which the code works, and whose objects no test gets
+        (
+            "import heapq\nclass Item:\n    def __init__(s, x): s.x = x\n"
+            "    def __lt__(s, o): return s.x < o.x\n"
+            "def f(*xs):\n    heap = [*map(Item, xs)]\n    heapq.heapify(heap)\n    return heap[0].x",
+            "y = [2][0]\nassert f(5, 2) - y == 0",
+        ),
+    ],
+)
+def test_operators_of_an_honest_class_work(code, tests):
+    assert passes_together(code, read_tests(tests), LIMITS, ZYGOTES)
+
+
+def test_an_object_that_may_have_decided_is_neither_right_nor_wrong():
+    code, tests = LIES["difference of an object"]
+    assert passes_together(code, read_tests(tests), LIMITS, ZYGOTES) is None
+    wrong = tests.replace("< 1e-6", "> 1e-6")
+    assert passes_together(code, read_tests(wrong), LIMITS, ZYGOTES) is False
+
+
 def test_modules_of_a_package_may_ask_for_frames_while_they_are_loaded(tmp_path, monkeypatch):
     # As scikit-learn's do, of which nothing is loaded before the code imports it.
     folder = tmp_path / "of_the_test"

@@ -111,6 +111,16 @@ def reason_of(gold, answer, script=SCRIPT, **changes):
         (FRENCH, "SELECT name FROM singer WHERE country LIKE '%ce'", "right by chance"),
         (FRENCH, "SELECT name FROM singer WHERE country LIKE '%France%'", "right by chance"),
         (FRENCH, "SELECT name FROM singer WHERE instr(country, 'France')", "right by chance"),
+        (
+            FRENCH,
+            "SELECT name FROM singer WHERE length(country) = 6 AND country LIKE 'F%'",
+            "right by chance",
+        ),
+        (
+            FRENCH,
+            "SELECT name FROM singer WHERE unicode(country) = 70 AND length(country) < 7",
+            "right by chance",
+        ),
         (FRENCH, "SELECT name FROM singer WHERE country LIKE 'france'", "correct"),
         (FRENCH.replace("= 'France'", "LIKE '%France%'"), FRENCH, "right by chance"),
         (
@@ -202,12 +212,34 @@ def test_a_gold_whose_rows_are_a_matter_of_ties():
     assert grade(prepared, other, LIMITS)["reason"] == "wrong rows"
 
 
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("country LIKE 'F%'", "right by chance"),
+        ("country BETWEEN 'E' AND 'G'", "right by chance"),
+        ("length(country) = 6", "right by chance"),
+        ("country LIKE 'france'", "correct"),
+    ],
+)
+def test_a_column_of_two_texts_in_a_small_table_is_no_choice_between_them(condition, reason):
+    script = SCRIPT.replace("'Italy'", "'Spain'")
+    prepared = prepare(script, FRENCH, LIMITS)
+    verdict = grade(prepared, f"SELECT name FROM singer WHERE {condition}", LIMITS)
+    assert verdict["reason"] == reason
+
+
 def test_what_differs_is_named():
     prepared = prepare(SCRIPT, FRENCH, LIMITS)
     verdict = grade(prepared, "SELECT name FROM singer WHERE country = 'Spain' OR id = 1", LIMITS)
     assert (verdict["place"], verdict["missing"], verdict["further"]) == (0, ["Cy"], ["Bob"])
     verdict = grade(prepared, "SELECT name FROM singer WHERE name IN ('Ann', 'Cy')", LIMITS)
-    assert verdict["place"] > 0 and (verdict["missing"] or verdict["further"])
+    assert verdict["place"] > 0
+    # Of a database where the gold gives no row, how many there are is said.
+    assert (
+        verdict.get("missing")
+        or verdict.get("further")
+        or verdict["detail"].startswith("more rows")
+    )
 
 
 def test_most_mutants_of_a_gold_are_told_from_it():

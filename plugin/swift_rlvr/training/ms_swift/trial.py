@@ -1,6 +1,7 @@
 """The run's own rewards on a few completions, called as ms-swift's trainer calls them."""
 
 import copy
+import itertools
 import math
 import traceback
 from collections.abc import Mapping, Sequence
@@ -90,9 +91,21 @@ def try_rewards(names: Sequence[str], arguments: Any, rows: Sequence[Mapping[str
             try:
                 (paid[name],) = paid_by([reward])
             except (Exception, SystemExit) as error:
-                paid[name] = _described(error)
+                problem = _described(error)
+                # A task renames columns, `answer` to `solution` for one: whoever wrote the reward saw the file's.
+                is_missing = isinstance(error, TypeError) and "required" in str(error)
+                if is_missing or isinstance(error, KeyError):
+                    columns = sorted({*itertools.chain(*rows)} - {"messages"})
+                    problem += f" (the columns of the rows are {', '.join(columns) or 'none'})"
+                paid[name] = problem
         return Trial(paid)
     paid |= dict(zip(rewards, values, strict=True))
+    for name, of_reward in zip(rewards, values, strict=True):
+        # It is more than a wrong completion earns, and the mean of its group is no number for anybody in it.
+        if any(math.isinf(value) for value in of_reward if value is not None):
+            paid[name] = (
+                "it pays inf or -inf, so that the advantages of the whole group would be NaN"
+            )
     return Trial(paid, changed)
 
 

@@ -291,7 +291,9 @@ class _Case:
         """Input and output, of a program or of a function."""
         if not {"input", "inputs"} & {*self.keys} or self.output is None:
             keys = ", ".join(self.keys) or "nothing"
-            raise BadTests(f"cases must have input and output, and one has {keys}")
+            # An output of None is absent, as everywhere, though it has a key.
+            value = ", whose value is None" if "output" in keys and "input" in keys else ""
+            raise BadTests(f"cases must have input and output, and one has {keys}{value}")
         kind = self.kind or (_FUNCTION[0] if self.function else _PROGRAM[0])
         if kind in _PROGRAM:
             return ProgramTest(_text(self.input), _text(self.output))

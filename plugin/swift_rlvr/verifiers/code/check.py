@@ -24,7 +24,7 @@ from swift_rlvr.verifiers.code.process import (
     Zygotes,
     sandboxed,
 )
-from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_equalities
+from swift_rlvr.verifiers.code.sources import Program, UnitTest, with_operators
 
 # The reasons of a verdict.
 PASSED = "passed"
@@ -106,9 +106,10 @@ def passes_together(
     tests: Sequence[ProgramTest] | Sequence[UnitTest | CallTest | AssertTest],
     limits: Limits,
     zygotes: Zygotes | None = None,
-) -> bool:
+) -> bool | None:
     """Whether code passes tests whose programs run in one process with it, where everything works
-    and code may lie; other tests are run as `check` does it. Raises as that does.
+    and code may lie; other tests are run as `check` does it. None if it passes by operators of its own
+    objects, such as a difference that is 0 whatever is subtracted. Raises as `check` does.
 
     >>> from swift_rlvr.verifiers.code import read_tests
     >>> tests = read_tests("items = [2, 1]\\nassert order(items) is items and items == [1, 2]")
@@ -121,15 +122,17 @@ def passes_together(
 
     units = [unit for unit in tests if isinstance(unit, UnitTest)]
     others: Any = [test for test in tests if not isinstance(test, UnitTest)]
+    run = _Run(limits)
     with zygotes.borrow() as zygote:
         try:
-            with closing(_Run(limits).together(zygote, code, units)) as running:
+            with closing(run.together(zygote, code, units)) as running:
                 verdicts = _run_up_to_a_failure(running, all_tests=False)
         except Ended:
             return False
     if others and _passed(verdicts):
         verdicts = check(code, others, limits, zygotes=zygotes)
-    return _passed(verdicts)
+    passes = _passed(verdicts)
+    return None if passes and run.has_doubts else passes
 
 
 def _passed(verdicts: Sequence[Verdict]) -> bool:
@@ -197,6 +200,7 @@ class _Run:
 
     limits: Limits
     stand_ins: int = 0  # up to which step, for functions and their tests (`inside.jobs`)
+    has_doubts: bool = False  # whether objects of the code may have decided what passes `together`
     left: float = field(init=False)  # seconds, as `Child.used` counts them
     deadline: float = field(init=False)  # by `time.monotonic`
 
@@ -334,10 +338,11 @@ class _Run:
                 # Code that writes a report in place of the tests' does not know this number before
                 # they run.
                 nonce = secrets.token_hex(16)
-                message = with_equalities(program)._asdict() | {"nonce": nonce}
+                message = with_operators(program)._asdict() | {"nonce": nonce}
                 report = child.ask(message, _LONGEST_MESSAGE)
                 if report.get("nonce") != nonce or report.get("is_sound") is not True:
                     raise Ended("ended early")
+                self.has_doubts = self.has_doubts or report.get("doubts") is not False
                 steps = list(group)
                 tallies = {unit.step: _Tally() for unit in steps}
                 for number, kind, detail in _validated(report, tallies).outcomes:
@@ -450,9 +455,10 @@ class _Solution:
             self._asked = _send_call(child, following)
         if report.get("kind") == "opaque":
             verdict = _wrong(test.expected, _detail(report))
-            # None, True and False are asked for by `is`, about which no class has a say.
-            by_identity = isinstance(test, AssertTest) and test.comparison == "is"
-            if report.get("compares_itself") and not by_identity:
+            # About `is`, which asks for None, True and False, no class has a say, and none about what JSON
+            # writes.
+            is_equality = isinstance(test, AssertTest) and test.comparison != "is"
+            if report.get("compares_itself") and is_equality:
                 verdict = verdict._replace(reason=COMPARES_ITSELF)
             return verdict
         if report.get("nonce") != nonce:
@@ -467,7 +473,7 @@ class _Solution:
                 return Verdict(PASSED)
             return _wrong(test.expected, _shown(value))
         except (ValueError, TypeError, RecursionError, OverflowError, ZeroDivisionError) as error:
-            return Verdict(WRONG, f"the value cannot be compared: {type(error).__name__}")
+            return Verdict(WRONG, f"the value cannot be compared: {error}"[:LONGEST_DETAIL])
 
 
 def _send_call(child: Child, test: CallTest | AssertTest) -> str:

@@ -13,6 +13,7 @@ in the sandbox.
 """
 
 import ast
+import builtins
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -321,8 +322,10 @@ class _Asserts(ast.NodeTransformer):
         return ast.Assert(call, None)
 
 
-class _Equalities(ast.NodeTransformer):
-    """``a == b`` -> ``__equal__(a, b)``, wherever it stands, and ``a != b`` -> ``__unequal__(a, b)``."""
+class _Operators(ast.NodeTransformer):
+    """``a == b`` -> ``__equal__(a, b)``, wherever it stands, and ``a != b`` -> ``__unequal__(a, b)``. The
+    operands of other operators, and what builtins and methods are called with, pass ``__operand__``.
+    """
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
@@ -331,15 +334,55 @@ class _Equalities(ast.NodeTransformer):
                 return ast.Call(_load("__equal__"), [left, right], [])
             case ast.Compare(left, [ast.NotEq()], [right]):
                 return ast.Call(_load("__unequal__"), [left, right], [])
+        node.left = _operand(node.left)
+        node.comparators = [_operand(each) for each in node.comparators]
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        node.left, node.right = _operand(node.left), _operand(node.right)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        changed = [_load(node.target.id)] if isinstance(node.target, ast.Name) else []
+        node.value = _operand(node.value, *changed)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.slice, (ast.Slice, ast.Tuple)):
+            node.slice = _operand(node.slice)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node.func:
+            case ast.Attribute(ast.Name("__compare__"), "equal" | "same" | "true"):
+                return node
+            case ast.Name(name) if name not in vars(builtins):
+                return node
+        node.args = [_operand(each) for each in node.args]
+        for keyword in node.keywords:
+            keyword.value = _operand(keyword.value)
         return node
 
 
+def _operand(value: ast.expr, *others: ast.expr) -> ast.expr:
+    match value:
+        case ast.Constant():
+            return value
+        case ast.Starred(elements):
+            return ast.Starred(_operand(elements), value.ctx)
+    return _call("__operand__", value, *others).value
+
+
 @lru_cache(maxsize=64)
-def with_equalities(program: Program) -> Program:
+def with_operators(program: Program) -> Program:
     """The program as it is run in one process with the code (`inside.together`), whose objects may
-    say that they are equal to anything.
+    say that they are equal to anything, or that their difference to it is 0.
     """
-    tree = _Equalities().visit(ast.parse(program.source))
+    tree = _Operators().visit(ast.parse(program.source))
     return program._replace(source=ast.unparse(ast.fix_missing_locations(tree)))
 
 

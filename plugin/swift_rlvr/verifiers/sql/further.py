@@ -29,14 +29,12 @@ from swift_rlvr.verifiers.sql.beside import beside, day_of
 from swift_rlvr.verifiers.sql.connection import NO_MEMORY, QueryError, Reader, connect
 from swift_rlvr.verifiers.sql.own_rows import STEPS
 from swift_rlvr.verifiers.sql.results import Row
-from swift_rlvr.verifiers.sql.tables import Column, Group, Schema, quoted
+from swift_rlvr.verifiers.sql.tables import FEW, Column, Group, Schema, quoted
 from swift_rlvr.verifiers.sql.tokens import Token, value_of, without_semicolons, written
 
 # Rows that are kept of a table, beside those with a constant of the gold.
 _KEPT = 24
 _KEPT_OF_LARGE = 150
-# A table with fewer gets further ones.
-_FEW = 8
 _MADE = 14
 _MADE_OF_LARGE = 60
 # ... and of a table that the gold does not read
@@ -74,7 +72,7 @@ def rows_of(schema: Schema, number: int) -> Rows:
     for name in schema.parents_first:
         table = schema.tables[name]
         # Parents come first: made rows refer to those that are there.
-        if len(table.rows) < _FEW:
+        if len(table.rows) < FEW:
             draw.make_rows(name, most_made if table.is_read else _UNREAD)
         draw.rows[name] = table.without_repeated_keys(draw.rows[name])
         draw.rng.shuffle(draw.rows[name])

@@ -78,6 +78,8 @@ def _changes(tokens: Sequence[Token]) -> Iterator[_Change]:
         escaped = text.replace("'", "''")
         if token.written in ("=", "=="):
             yield index, index + 2, f"LIKE '{escaped}%'"
+            # as `length(x) = 6 AND x LIKE 'F%'`, too
+            yield index, index + 2, f"LIKE '{escaped[:1]}{'_' * (len(text) - 1)}'"
         elif token.is_word("like") and "%" in operand.written:
             yield index, index + 2, f"= '{escaped}'"
     for start, end, _ in orders_of(tokens):

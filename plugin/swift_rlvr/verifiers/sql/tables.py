@@ -51,6 +51,10 @@ class Reference:
     parent_column: int
 
 
+# A table with fewer rows gets made ones.
+FEW = 8
+
+
 @dataclass(eq=False)
 class Group:
     """Columns that share their values: those of one name, and those with which the gold joins them or
@@ -108,9 +112,13 @@ class Group:
             is_number = _NUMBER.fullmatch(constant) is not None
             if not kind or is_number:
                 self.compared.append(constant)
-            # Of two texts, such as "yes" and "no", a question may exclude the other.
-            if not kind and not is_number and constant and len({*self.present}) not in (1, 2):
-                self.near.append(f"{constant} {constant}")
+            # Of two texts, such as "yes" and "no", a question may exclude the other, unless a table is so small
+            # that it gets rows with further texts anyway.
+            is_choice = len({*self.present}) in (1, 2) and len(self.present) >= FEW
+            if not kind and not is_number and constant and not is_choice:
+                # What begins, ends and goes on like it, and what is as long and begins like it.
+                backwards = constant[0] + constant[:0:-1]
+                self.near += [f"{constant} {constant}", *{backwards} - {constant}]
         elif kind == "flag":
             self.compared.append(constant)
         else:

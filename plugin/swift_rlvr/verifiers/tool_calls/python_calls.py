@@ -40,8 +40,8 @@ class PythonReader:
     def _opening(self) -> str:
         """A pattern of a tool's name with a bracket behind it."""
         names = "|".join(map(re.escape, self.tools)) or "(?!)"
-        # Llama writes .call behind a name.
-        return rf"(?<![\w.])(?:{names})(?:\.call)?\s*\("
+        # Llama writes .call behind a name, and Gemini a module of all tools before it.
+        return rf"(?<![\w.])(?:default_api\.)?(?:{names})(?:\.call)?\s*\("
 
     def names_a_tool(self, text: str) -> bool:
         """Whether a tool's name with a bracket behind it stands somewhere in a text."""
@@ -92,12 +92,17 @@ class PythonReader:
             raise BadCall(f"neither JSON nor a literal of Python: {error}") from None
 
     def _call(self, node: ast.expr) -> Call:
+        match node:
+            # as Gemini writes it: ``print(default_api.add(a=1))``
+            case ast.Call(ast.Name("print"), [ast.Call() as inner], []):
+                node = inner if ast.unparse(inner.func).startswith("default_api.") else node
         if not isinstance(node, ast.Call):
             raise ValueError("an expression is no call")
         name = ast.unparse(node.func)
         name = self.names.get(name, name)
         if name not in self.tools:
-            name = name.removesuffix(".call")  # Llama's calls of built-in tools
+            # Llama's calls of built-in tools, and Gemini's of any
+            name = name.removesuffix(".call").removeprefix("default_api.")
         places = list(self.tools[name].arguments) if name in self.tools else []
         if len(node.args) > len(places):
             raise ValueError("there are more arguments without a name than the tool has")

@@ -7,6 +7,8 @@
 - Tests that must fail, after the tests (`MUST_FAIL`): where one of them passes, something that
   judges is no longer what it was.
 - What tests judge by in the library is compared with what it was before the code was loaded.
+- An object that says it is equal to anything `lies`. What it answers to ``-``, ``<`` or ``in`` cannot be
+  tried in that way, so `Doubts` notes every object with operators of its own that meets the tests' values.
 
 Python has no walls within a process, so none of this is a proof. Code can still find the classes of
 the runner by ``object.__subclasses__()`` and put back what it has changed before the tests end; read
@@ -86,8 +88,21 @@ _BY_NUMPY = ("assert __numpy__.allclose(1, 2)", "assert __numpy__.isclose([1], [
 _BY_ITSELF = (
     *("assert __compare__.equal([1], [2], False)", "assert __compare__.same(1, 2)"),
     *("assert __compare__.among(1, [2])", "assert __compare__.true([], '')", "assert 0"),
-    "assert __is_changed__()",
+    *("assert __is_changed__()", "assert __is_blind__()"),
 )
+
+
+# Operators that are handed the value of another.
+_ARITHMETIC = (
+    *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"),
+    *("and", "or", "xor", "lshift", "rshift"),
+)
+_OF_TWO = (
+    *(f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")),
+    *("__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__"),
+)
+_IN_C = (types.WrapperDescriptorType, types.MethodDescriptorType)
+_bases_of, _space_of = vars(type)["__mro__"].__get__, vars(type)["__dict__"].__get__
 
 
 def close_frames() -> None:
@@ -245,11 +260,14 @@ class Judging:
                     return True
         return False
 
-    def must_fail(self) -> tuple[str, dict[str, Any]]:
+    def must_fail(self, doubts: "Doubts") -> tuple[str, dict[str, Any]]:
         """A program each of whose steps has to fail, as `sources` would have written it, and the
         names that it needs.
         """
-        names: dict[str, Any] = {"__is_changed__": self.is_changed}
+        names: dict[str, Any] = {
+            "__is_changed__": self.is_changed,
+            "__is_blind__": doubts.are_blind,
+        }
         steps = [*_BY_ITSELF]
         if "unittest" in self.imported:
             names["__case__"] = sys.modules["unittest.case"].TestCase()
@@ -299,6 +317,14 @@ def lies(*values: object) -> bool:
 
 def _comparing_by_themselves(values: Iterable[object]) -> Iterator[object]:
     """Those of the values, and of what they hold, whose class says what they are equal to."""
+    for value in _held(values):
+        defining = _defining(type(value), ("__eq__", "__ne__"))
+        if any(not isinstance(method, types.WrapperDescriptorType) for _, method in defining):
+            yield value
+
+
+def _held(values: Iterable[object]) -> Iterator[object]:
+    """The values and what they hold, up to a thousand."""
     waiting, looked_at = list(values), 0
     while waiting and looked_at < 1000:
         value = waiting.pop()
@@ -307,10 +333,81 @@ def _comparing_by_themselves(values: Iterable[object]) -> Iterator[object]:
             waiting += value  # type: ignore[arg-type]
         elif type(value) is dict:
             waiting += [*value.keys(), *value.values()]
-        for method in (type(value).__eq__, type(value).__ne__):
-            if not isinstance(method, types.WrapperDescriptorType):
-                yield value
+        yield value
+
+
+def _defining(cls: type, names: Iterable[str]) -> Iterator[tuple[type, object]]:
+    """The classes that a class has these methods from, with each. A metaclass may say otherwise, and is
+    not asked.
+    """
+    bases = _bases_of(cls)
+    for name in names:
+        for base in bases:
+            space = _space_of(base)
+            if name in space:
+                yield base, space[name]
                 break
+
+
+class Doubts:
+    """Whether an object of the code has said by an operator of its own what is right.
+
+    ``abs(f(1) - y) < 1e-6`` holds if `f` returns an object whose difference to anything is 0. Classes
+    whose operators are tested are another matter: the tests name them, or define them.
+    """
+
+    def __init__(self, module: types.ModuleType, tests: dict[str, Any]):
+        """module: of the code. tests: the names of the tests."""
+        self.are_raised = False
+        self.tested: frozenset[str] = (
+            frozenset()
+        )  # names of classes that the tests look up in the code
+        self._module = module
+        self._tests = tests
+        # The operators of what is there before the code is loaded: Python's own classes, and those of
+        # packages. Code may put others into them.
+        self._trusted: dict[type, list[object]] = {}
+        names = frozenset(_OF_TWO)
+        waiting = [object]
+        while waiting:
+            for cls in type.__subclasses__(waiting.pop()):
+                if cls not in self._trusted:
+                    space = _space_of(cls)
+                    self._trusted[cls] = [space[name] for name in names & space.keys()]
+                    waiting.append(cls)
+
+    def operand(self, value: Any, *others: object) -> Any:
+        """The value, after a look at it and the others."""
+        if not self.are_raised:
+            self.are_raised = lies(value, *others) or any(
+                map(self._decides, _held((value, *others)))
+            )
+        return value
+
+    def are_blind(self) -> bool:
+        """Whether they no longer notice an object that they have to."""
+        # made now, so that its class is not trusted
+        decides = type("Decides", (), {"__sub__": operator.sub})()
+        before, self.are_raised = self.are_raised, False
+        self.operand(decides)
+        is_noticed, self.are_raised = self.are_raised, before
+        return not is_noticed
+
+    def _decides(self, value: object) -> bool:
+        for cls, method in _defining(type(value), _OF_TWO):
+            if isinstance(method, _IN_C) or method is None:
+                continue
+            if any(method is each for each in self._trusted.get(cls, ())):
+                continue
+            # Of a module that was loaded later: nobody else may compile under such a name.
+            is_function = isinstance(method, types.FunctionType)
+            if is_function and method.__code__.co_filename.startswith(_LIBRARY):  # type: ignore[attr-defined]
+                continue
+            space = vars(self._module)
+            is_tested = any(space.get(name) is cls for name in self.tested)
+            if not is_tested and not any(each is cls for each in self._tests.values()):
+                return True
+        return False
 
 
 def equal(left: Any, right: Any) -> Any:

@@ -188,6 +188,15 @@ def test_a_reward_of_ones_own_is_held_against_the_golds_that_columns_name():
     assert untried.status == "warning" and "was not tried" in untried.message
 
 
+def test_golds_under_another_name_are_those_of_a_reward_of_ones_own():
+    rows = sums()
+    for row in rows:
+        row["answer"] = row.pop("solution")
+    (untried,) = data.without_task(launch_with(FirstRows(rows), "mine.py:f"))
+    assert untried.status == "warning"
+    assert "was not tried" in untried.message and "cannot be trained on" not in untried.message
+
+
 def test_choices_that_only_the_prompt_shows_are_no_column():
     rows = sums(question="A) 1 B) 2. Put the letter in \\boxed{}.")
     for number, row in enumerate(rows):

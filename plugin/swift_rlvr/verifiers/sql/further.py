@@ -160,7 +160,10 @@ class _Draw:
             self.rows[name] = rows
 
     def _compared(self, group: Group) -> list[Any]:
-        return group.compared + group.near if self.is_near else group.compared
+        if not self.is_near:
+            return group.compared
+        # Half of them: the constants themselves must not become rare.
+        return group.compared + self.rng.sample(group.near, (len(group.near) + 1) // 2)
 
     def make_rows(self, name: str, most: int) -> None:
         """Add made rows to a table. Those of the tables to which it refers are drawn already."""

@@ -883,9 +883,10 @@ def _without_last_line(text: str) -> tuple[str, str]:
 
 
 # "So it is **7**.", "He has **7** apples left.", and no point of a list
+_IN_ALL = r"(?: (?:left|remaining|in total|in all|altogether))?"
 _BOLD_AT_END = re.compile(
     r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*(?:(?P<unit>(?: [A-Za-z]+){1,2}?)"
-    r"(?: (?:left|remaining|in total|in all|altogether))?)?[.!。]?\s*\Z"
+    rf"{_IN_ALL})?[.!。]?\s*\Z"
 )
 
 
@@ -900,7 +901,7 @@ _STATES = re.compile(
 )
 # **The area is 12.**, and no heading: **Step 3: the area is 12**
 _BOLD_LINE = re.compile(
-    rf"\s*\*\*(?P<before>[^*\n\d]*{_VERBS}\s+)(?P<value>[^*\n]+?)\.?\*\*(?P<unit>)[.。]?\s*\Z",
+    rf"\s*\*\*(?P<before>[^*\n\d]*{_VERBS}\s+)(?P<value>[^*\n]+?){_IN_ALL}\.?\*\*(?P<unit>)[.。]?\s*\Z",
     re.IGNORECASE,
 )
 # ... and before any in bold, these make it another number: "it is roughly **7**", "now divide by **7**"

@@ -23,8 +23,8 @@ BITS = [
     "1:", "√", "²", "ａ", "不", "999999999", "(x+1)", "(x+1)^", r"\sqrt{x+", r"\ln(", r"\binom{9}{", r"\sum_{k=1}^{9}",
     "e^{e^{", "100!", "\0", "\1", "\2", "not ", " is ", "is 5 ", "a_{", "f(", "'", "<think>", "</think>", "~",
     r"\text{ or }", r"k\pi+", r"\left", r"\left(", r"\begin{cases}", "}", ")", r"\in ", r"1\le ",
-    r"\frac{d}{dx}", r"\int_0^1 ", "dx", "C(", "{}_9C_3", "|x|<",
-    "∛", r"\Omega ", r"\mu\text{m}", r"5 \pmod 7 ", "for all x ", "since ", "0.333...", "&= ", "选", "otherwise 8 "]  # fmt: skip
+    r"\frac{d}{dx}", r"\int_0^1 ", "dx", "C(", "{}_9C_3", "|x|<", "∛",
+    r"\Omega ", r"\mu\text{m}", r"5 \pmod 7 ", "for all x ", "since ", "0.333...", "&= ", "选", "else 8 "]  # fmt: skip
 FORMS = ("%s", "<answer>%s</answer>", r"\boxed{%s}", "the answer is %s", "5%s", "%s5")
 GOLDS = (
     "5",

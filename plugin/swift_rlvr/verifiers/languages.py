@@ -12,7 +12,7 @@ ANSWER_IS = re.compile(
     r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
     r"|\b(?:correct|right)\s+(?:option|choice)s?\b|答案|正确选项|结果|(?<!\w)答(?=\s*[:：]))"
     # ... is: 5, **: 5, #: 5, equals 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>\s*[*#_|\]]{0,3}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
+    r"(?:(?P<verb>\s*+[*#_|\]]{0,3}\s*+(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
     r"|(?:should|will) be(?=[\s*:$\\(]*-?[\d$\\])"
     r"|turns out to be|comes (?:out )?to)\b|:|=|：|是|为|就是|等于)"
     r"(?:\s*[:：])?\*{0,2})"

@@ -58,7 +58,8 @@ EXPRESSIONS = [
     " or ".join(f"x=2^{{{n}}}k\\pi" for n in range(60)) + r", k \in \mathbb{Z}",
     r"x=\frac{k\pi}{9973}, x=\frac{k\pi}{9967}, k \in \mathbb{Z}", "0." + "3" * 390 + r"\overline{7}",
     r"\begin{pmatrix}" + r"1 & \sqrt2 & x \\" * 30 + r"\end{pmatrix}",
-    r"\begin{pmatrix}1\end{pmatrix}" + r"+x\begin{pmatrix}1\end{pmatrix}" * 7]  # fmt: skip
+    r"\begin{pmatrix}1\end{pmatrix}" + r"+x\begin{pmatrix}1\end{pmatrix}" * 7,
+    "f(x) for all " + " " * 1900 + "!", r"k\pi" + " " * 1900 + r"+1, k \in \mathbb{Z}"]  # fmt: skip
 ONCE_SLOW = [
     r"\text{ cm}" * 200, r"5\text{ " + "c" * 1900 + "}", "5 " + "square " * 280, "5 " + "ab-" * 600, "2^{" * 600,
     "{" * 1000 + "}" * 1000, "12:30 p.m. " * 180, "2024-01-15" * 200, "ABCDEF_" * 285, "1e999" * 400,

@@ -116,18 +116,20 @@ _LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=|为|是|等于)\s*)\}
 # f(x) = 2x for all x, 2x for all x: the question says for which x; \text{...} may stand around any part
 _FOR_ALL = re.compile(
     r"(?P<formula>[A-Za-z]\s*\(\s*[a-z]\b.*?|(?:(?!\\[lgn]eq?(?![A-Za-z]))[^=<>])+?)"
-    r"(?<=[^\s,;(])[\s,;(]*(?:\\forall|(?:\\text\{[\s,(]*)?for\s+(?:all|any|every|each))\s*\}?\s*"
-    # real numbers x
-    r"(?:\\text\{\s*)?(?:(?:real|rational|complex|natural)\s+)*(?:(?:number|integer)s?\s*)?\}?\s*"
-    # x, y \in \mathbb{R}
-    r"(?P<name>[a-z])(?:\s*,\s*[a-z])*(?:\s*\\in\s*\\mathbb\s*\{?\s*[A-Z]\s*\}?)?[\s)}]*"
+    r"(?<=[^\s,;(])[\s,;(]*(?:\\forall|(?:\\text\{[\s,(]*)?for\s++(?:all|any|every|each))\s*+\}?\s*+"
+    # real numbers x, positive integers n
+    r"(?:\\text\{\s*+)?(?:(?:real|rational|complex|natural|positive|non-?negative)\s++)*(?:(?:number|integer)s?\s*+)?\}?\s*+"
+    # x, y \in \mathbb{R}; n \geq 1
+    r"(?P<name>[a-z])(?:\s*+,\s*+[a-z])*"
+    r"(?:\s*+\\in\s*+\\mathbb\s*+\{?\s*+[A-Z]\s*+\}?|\s*+\}?\s*+(?:\\geq?\s*+[01]|(?:\\gt|>)\s*+0))?[\s)}]*"
 )
 # e^x + C, where C is an arbitrary constant
 _OF_CONSTANT = re.compile(
-    r"(?P<formula>.+?)(?<=[^\s,;(])[\s,;(]*(?:\\text\{[\s,(]*)?(?:where|with)\s*\}?\s*(?P<name>[A-Za-z])\s*(?:\\text\{\s*)?"
-    r"(?:is|as|being)\s+(?:an?|the|any)\s+(?:arbitrary\s+|integration\s+|real\s+)*constant(?:\s+of\s+integration)?[\s)}]*"
+    r"(?P<formula>.+?)(?<=[^\s,;(])[\s,;(]*(?:\\text\{[\s,(]*)?(?:where|with)\s*+\}?\s*+(?P<name>[A-Za-z])\s*+(?:\\text\{\s*+)?"
+    r"(?:is|as|being)\s++(?:an?|the|any)\s++(?:arbitrary\s++|integration\s++|real\s++)*constant(?:\s++of\s++integration)?[\s)}]*"
 )
 _CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
+_WIDE_GAP = re.compile(r"\s{3,}")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 # ]1, 2[ \cup [3, 4[, where a bracket that is turned outwards leaves out its bound
@@ -151,7 +153,8 @@ def read(text: str) -> Value | None:
     if len(text) > MAX_CHARS:
         return None
     in_text = any(command in text for command in (r"\text", r"\mathrm", r"\mathbf"))
-    cleaned = clean(text)
+    # The patterns below allow white space in many places: a thousand spaces would take them minutes.
+    cleaned = _WIDE_GAP.sub("  ", clean(text))
     if whole := _ALL_TEXT.fullmatch(cleaned):
         cleaned = clean(whole[1])
     cleaned = _conclusion_of(cleaned)
@@ -422,7 +425,7 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
 _FOR_INTEGERS = re.compile(
-    r"[\s,;(]*(?:\\text\{[\s,(]*)?"
+    r"(?<=[^\s,;(])[\s,;(]*(?:\\text\{[\s,(]*)?"
     r"(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
     # for any integer n
     rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTER})(?:\s*\}})?"
@@ -448,7 +451,7 @@ def _family(text: str, depth: int) -> Value | None:
 # x \equiv 5 \pmod{7}, 5 (mod 7)
 _CONGRUENCE = re.compile(
     r"(?:(?P<name>[A-Za-z])\s*\\equiv)?(?P<value>[^=<>]+?)(?:\\pmod|\(\s*\\?mod|(?(name)\\b?mod|(?!)))"
-    r"\s*\{?\s*(?P<modulus>\d{1,6})\s*\}?\s*\)?"
+    r"\s*+\{?\s*+(?P<modulus>\d{1,6})\s*+\}?\s*+\)?"
 )
 
 

@@ -14,7 +14,7 @@ ANSWER_IS = re.compile(
     r"(?:\banswers?\b(?:[ \t]*\([^()\n]{1,40}\))?(?:\s+to\s+[^\n.:=]{1,60}?)?"
     r"|\b(?:correct|right)\s+(?:option|choice)s?\b|答案|正确选项|结果|(?<!\w)答(?=\s*[:：]))"
     # ... is: 5, **: 5, #: 5, equals 5, or a heading with the answer on the lines behind it
-    r"(?:(?P<verb>\s*[*#_|\]]{0,3}\s*(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
+    r"(?:(?P<verb>\s*+[*#_|\]]{0,3}\s*+(?:\b(?:(?:is|was)(?: equal to)?|are|equals|must be|would be"
     r"|(?:should|will) be(?=[\s*:$\\(]*-?[\d$\\])"
     r"|turns out to be|comes (?:out )?to)\b|:|=|：|是|为|就是|等于)"
     r"(?:\s*[:：])?\*{0,2})"
@@ -52,9 +52,9 @@ CALLED_WRONG = re.compile(
     r"\(?\b([A-H])\b\)?(?:,? (?:and|or) \(?([A-H])\b\)?)?"
     r" (?:is|are) (?:wrong|incorrect|false|not (?:correct|right|true))\b"
 )
-# 故选B, 选 A、C
+# 故选B, 本题选择 A、C; neither 不选B nor 如果选B
 CHOSEN = re.compile(
-    r"(?:故选|应选|因此选|所以选|选)\s*[:：]?"
+    r"(?<![\u4e00-\u9fff])(?:综上所述|综上|因此|因而|所以|从而|由此|故|则|本题|此题|答案|正确|我|应该|应当|应|[可得]?知)*选择?\s*[:：]?"
     r"\s*\(?([A-H](?:\s*[,、]?\s*[A-H])*)\)?\s*[。.．]?\s*$"
 )
 # "not 5", "isn't 5", "maybe 5", "5 but ...", "at least 5": they take back, or leave open, what
@@ -91,6 +91,15 @@ TAKES_BACK = re.compile(
 # a word that is an answer itself
 TRUTH = re.compile(
     r"[\s*(\[\"']*(?:true|false|yes|no|correct|incorrect)[\s*)\]\"'.]*", re.IGNORECASE
+)
+# Behind an answer on its line, the reason for it: "7 (since 3 + 4 = 7)", "B, because the others fail"
+REASON_BEHIND = re.compile(
+    r"(?:[,;(–—-]\s*)?\b(?:"
+    # these may give a second answer: "7 since n is odd and 8 since ..."
+    r"(?:since|because)\b(?:(?!\b(?:since|because|else|otherwise|may|might|could|assum\w*)\b)[^;])*"
+    r"|as (?:required|desired|claimed|shown|expected)\b[^\d;]*"
+    r"|which (?:is|equals) (?:about|approximately|roughly)\b[^;]*)\Z",
+    re.IGNORECASE,
 )
 # right before a box: "it is not \boxed{5}"; also \text{not } in an outer one
 _ENGLISH_DENIALS = (
@@ -606,6 +615,19 @@ CORRECTED = re.compile(
     # alone, with a unit at most: "Wait, 8 * 2" corrects nothing
     rf"|[\s$\\(*]*(?P<alone>{_OTHER})[\s$\\)*]*(?:[^\W\d]+\s?){{0,2}}[.!。]?\s*(?:\n|\Z))"
     rf"|(?:it|that|this) should (?:be|have been)\s*:?[\s$\\(*]*(?P<due>{_OTHER}))",
+    re.IGNORECASE,
+)
+# Right behind an answer, these give the one of another case, which only the question could tell apart
+_END_OF_OTHER = rf"[\s$\\(*]*(?P<{{name}}>{_OTHER})[\s$\\)*]*"
+ANOTHER_CASE = re.compile(
+    r"[\s$\\)}\].,;*(–—-]*(?:"
+    # \boxed{7} when n is even and 8 when n is odd
+    r"(?P<condition>when|if|for|with|without|in)\b[^.\n]{1,60}?(?:[,;]|\b(?:and|but))(?: it (?:is|would be))?"
+    rf"{_END_OF_OTHER.format(name='also')}\b(?P=condition)\b"
+    # \boxed{7}, but with replacement 8; \boxed{7}, otherwise 8; not "but the height is 8"
+    r"|(?:otherwise|else|alternatively|but\s+(?:with|without|if|when|in|for|under|could|might|may"
+    r"|(?:it|the answer)\s+(?:could|might|may|would))\b|if\b[^.,\n]{1,40},)(?:(?!\bnot\b|n['’]t)[^.\n=\d$\\]){0,50}"
+    rf"{_END_OF_OTHER.format(name='instead')}(?:[).!。]|\n|\Z))",
     re.IGNORECASE,
 )
 # "7, not 8" and "not 8 but 7" state 7, and tell it from another value

@@ -41,6 +41,7 @@ from swift_rlvr.verifiers.answers import (
 from swift_rlvr.verifiers.languages import (
     AFTER_OF_OTHERS,
     ANNOUNCES,
+    ANOTHER_CASE,
     ANSWER_IS,
     ANSWER_IS_OF_OTHERS,
     BOX_IS_WRONG,
@@ -63,6 +64,7 @@ from swift_rlvr.verifiers.languages import (
     OF_MISTAKE,
     OR,
     OR_OF_OTHERS,
+    REASON_BEHIND,
     RESULT,
     SECOND_THOUGHT,
     SURELY,
@@ -531,6 +533,9 @@ def _is_taken_back(text: str, mark: _Mark, reader: Reader) -> bool:
     if after.strip(_CLOSING_SIGNS):
         if _is_corrected(mark.last, after, reader) or (is_boxed and BOX_IS_WRONG.match(after)):
             return True
+        case = ANOTHER_CASE.match(after)
+        if case and reader.is_another(mark.last, (case["also"] or case["instead"]).rstrip(".,")):
+            return True
         other = None
         if is_boxed:
             other = _OR_ANOTHER.match(after)
@@ -608,8 +613,8 @@ _CONCLUSION = re.compile(
 )
 # A, (A), A. and its text
 _LETTER = re.compile(r"[\s*(\[]*([A-H])(?:[)\].:*]+(?:\s.*)?|\s*)\Z", re.DOTALL)
-# where the answer on its line ends; the point of 3.5 ends nothing
-_ANSWER_END = re.compile(r"(?<!\d)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]")
+# where the answer on its line ends; the point of 3.5 ends nothing, and 0.333... goes on
+_ANSWER_END = re.compile(r"(?<!\d)(?<!\.\.)[.!。।](?:\s|$)|(?<=\d)\.(?=\s|$)|[。।]")
 # nor do those of names
 _POINTS_OF_NAMES = re.compile(
     # Dr. Smith
@@ -621,8 +626,8 @@ _POINTS_OF_NAMES = re.compile(
     # George W. Bush, where nothing follows
     r"|[A-Z][\w'’-]+ [A-Z]\.(?=\s[A-Z][\w'’-]+[.!]?\s*\Z)"
 )
-# "3/4, or 0.75" may give one value twice
-_OR_AGAIN = re.compile(r"(\S+?),? or (\S+)")
+# "3/4, or 0.75" and "3/4 (or 0.75)" may give one value twice
+_OR_AGAIN = re.compile(r"(\S+?),? (?:or|\((?=.*\)\Z)or) (\S+?)\)?")
 # There are **5** of them; 2**3 is a power
 _BOLD = re.compile(r"(?<![\w)\]*])\*\*(?=[^\s*])([^*]*[^\s*])\*\*(?![\w(*])")
 # a unit behind a block: $5$ cm.
@@ -717,13 +722,14 @@ def _behind_marker(tail: str, marker: _Marker, reader: Reader) -> Statement | No
 
     # in it: "5, but ..." and "5 or 6", unless it is one value twice
     words = behind.answer
-    again = _OR_AGAIN.fullmatch(words) if " or " in words else None
+    again = _OR_AGAIN.fullmatch(words) if "or " in words else None
     if again and reader.is_value(again[2]) and not reader.is_another(again[1], again[2]):
-        words = again[1]
-    if DOUBT.search(words) and not TRUTH.fullmatch(words):
+        words = f"{again[1]} or {again[2]}"
+    elif DOUBT.search(words) and not TRUTH.fullmatch(words):
         return None
 
-    answer = _BOLD.sub(r"\1", behind.answer).strip(_AROUND_ANSWER)
+    answer = REASON_BEHIND.sub("", words)
+    answer = _BOLD.sub(r"\1", answer).strip(_AROUND_ANSWER)
     surely = SURELY.match(answer)
     if surely:
         answer = answer[surely.end() :]
@@ -877,17 +883,25 @@ def _without_last_line(text: str) -> tuple[str, str]:
 
 
 # "So it is **7**.", "He has **7** apples left.", and no point of a list
+_IN_ALL = r"(?: (?:left|remaining|in total|in all|altogether))?"
 _BOLD_AT_END = re.compile(
     r"(?![ \t]*(?:[-*+•]|\d+[.)])\s)(?P<before>[^*\n]*)\*\*(?P<value>[^*\n]+)\*\*(?:(?P<unit>(?: [A-Za-z]+){1,2}?)"
-    r"(?: (?:left|remaining|in total|in all|altogether))?)?[.!。]?\s*\Z"
+    rf"{_IN_ALL})?[.!。]?\s*\Z"
 )
 
 
 # Before a value in the middle of a sentence, these state it: "Tom has **7** apples", not "we started with
 # **7** apples" nor "if there are **7** apples"
+_VERBS = (
+    r"\b(?:is|are|was|were|has|have|had|costs?|equals|gets?|needs?|earns?|makes?|takes?|a total of)"
+)
 _STATES = re.compile(
-    r"(?!.*\b(?:if|when|suppose|assum\w+|let|first|question|problem)\b).*"
-    r"\b(?:is|are|was|were|has|have|had|costs?|equals|gets?|needs?|earns?|makes?|takes?|a total of)\s*\Z",
+    r"(?!.*\b(?:if|when|suppose|assum\w+|let|first|question|problem)\b).*" + _VERBS + r"\s*\Z",
+    re.IGNORECASE,
+)
+# **The area is 12.**, and no heading: **Step 3: the area is 12**
+_BOLD_LINE = re.compile(
+    rf"\s*\*\*(?P<before>[^*\n\d]*{_VERBS}\s+)(?P<value>[^*\n]+?){_IN_ALL}\.?\*\*(?P<unit>)[.。]?\s*\Z",
     re.IGNORECASE,
 )
 # ... and before any in bold, these make it another number: "it is roughly **7**", "now divide by **7**"
@@ -900,16 +914,21 @@ _ENGLISH_OF = re.compile(r"(?<=[a-z]) of (?=[\w$\\])")
 
 
 def _last_bold(final: str, reader: Reader) -> Statement | None:
-    """The value in bold at the end of the last line, which has no other: 'I get **7**.'"""
+    """The value in bold at the end of the last line, which has no other: 'I get **7**.' All of the line may
+    be in bold.
+    """
     line = final.rpartition("\n")[2]
-    found = _BOLD_AT_END.match(line) if len(line) <= _LONGEST_LAST_LINE else None
+    if len(line) > _LONGEST_LAST_LINE:
+        return None
+    whole = _BOLD_LINE.match(line)
+    found = whole or _BOLD_AT_END.match(line)
     if found is None:
         return None
     value = found["value"].strip() + (found["unit"] or "")
     if not reader.is_value(value):
         return None
     before = found["before"]
-    if found["unit"] and not _STATES.match(before):
+    if (whole or found["unit"]) and not _STATES.match(before):
         return None
     if _NOT_STATED.search(before) or DOUBT_BEFORE.search(before) or OR.search(before):
         return None

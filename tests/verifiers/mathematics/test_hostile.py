@@ -23,7 +23,8 @@ BITS = [
     "1:", "√", "²", "ａ", "不", "999999999", "(x+1)", "(x+1)^", r"\sqrt{x+", r"\ln(", r"\binom{9}{", r"\sum_{k=1}^{9}",
     "e^{e^{", "100!", "\0", "\1", "\2", "not ", " is ", "is 5 ", "a_{", "f(", "'", "<think>", "</think>", "~",
     r"\text{ or }", r"k\pi+", r"\left", r"\left(", r"\begin{cases}", "}", ")", r"\in ", r"1\le ",
-    r"\frac{d}{dx}", r"\int_0^1 ", "dx", "C(", "{}_9C_3", "|x|<"]  # fmt: skip
+    r"\frac{d}{dx}", r"\int_0^1 ", "dx", "C(", "{}_9C_3", "|x|<", "∛",
+    r"\Omega ", r"\mu\text{m}", r"5 \pmod 7 ", "for all x ", "since ", "0.333...", "&= ", "选", "else 8 "]  # fmt: skip
 FORMS = ("%s", "<answer>%s</answer>", r"\boxed{%s}", "the answer is %s", "5%s", "%s5")
 GOLDS = (
     "5",
@@ -57,7 +58,8 @@ EXPRESSIONS = [
     " or ".join(f"x=2^{{{n}}}k\\pi" for n in range(60)) + r", k \in \mathbb{Z}",
     r"x=\frac{k\pi}{9973}, x=\frac{k\pi}{9967}, k \in \mathbb{Z}", "0." + "3" * 390 + r"\overline{7}",
     r"\begin{pmatrix}" + r"1 & \sqrt2 & x \\" * 30 + r"\end{pmatrix}",
-    r"\begin{pmatrix}1\end{pmatrix}" + r"+x\begin{pmatrix}1\end{pmatrix}" * 7]  # fmt: skip
+    r"\begin{pmatrix}1\end{pmatrix}" + r"+x\begin{pmatrix}1\end{pmatrix}" * 7,
+    "f(x) for all " + " " * 1900 + "!", r"k\pi" + " " * 1900 + r"+1, k \in \mathbb{Z}"]  # fmt: skip
 ONCE_SLOW = [
     r"\text{ cm}" * 200, r"5\text{ " + "c" * 1900 + "}", "5 " + "square " * 280, "5 " + "ab-" * 600, "2^{" * 600,
     "{" * 1000 + "}" * 1000, "12:30 p.m. " * 180, "2024-01-15" * 200, "ABCDEF_" * 285, "1e999" * 400,

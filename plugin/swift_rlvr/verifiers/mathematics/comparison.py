@@ -23,6 +23,7 @@ from swift_rlvr.verifiers.mathematics.families import same_family
 from swift_rlvr.verifiers.mathematics.functions import less
 from swift_rlvr.verifiers.mathematics.lists import (
     distinct,
+    has_several_names,
     in_order,
     is_clock_time,
     names_values_in_order,
@@ -382,9 +383,11 @@ def _same_list(gold: Several, answer: Several) -> bool:
     """Whether two lists are the same: in their order where it counts, else each element is one of
     the other list, and how often it stands there does not count.
     """
-    # 1/x, x > 0 -> `1/x or x > 0` is wrong
-    if isinstance(answer, Alternatives) and without_conditions(gold) is not None:
-        return False
+    # 1/x, x > 0 -> `1/x or x > 0` is wrong, and so is `x = 1 or y = 2` for `x = 1, y = 2` or `1, 2`
+    if isinstance(answer, Alternatives) and not isinstance(gold, Alternatives):
+        has_names = has_several_names(gold) or has_several_names(answer)
+        if has_names or without_conditions(gold) is not None:
+            return False
     if in_order(gold) or names_values_in_order(gold, answer):
         return _same_items(gold.items, answer.items)
     # what stands in both needs no comparison: long lists of numbers have no other elements

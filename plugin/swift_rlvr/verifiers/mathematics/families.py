@@ -84,9 +84,12 @@ def _progressions(value: Value) -> list[Progression] | None:
     """The progressions of a solution. Returns None if a part of it is something else."""
     # the expressions of its list, with or without `x =` before them
     trees: list[Tree] = []
-    remaining = [value.value if isinstance(value, Family) else value]
+    remaining = [value]
     while remaining:
         match item := remaining.pop():
+            # alone, or of several: x \equiv 1 \pmod 4 or x \equiv 3 \pmod 4
+            case Family(_, solutions):
+                remaining.append(solutions)
             case Listing(items) | Set(items):
                 remaining.extend(items)
             case Relation(("=",), (name, right)) if is_name(name):

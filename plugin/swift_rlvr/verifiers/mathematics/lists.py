@@ -84,10 +84,8 @@ def with_order(gold: Value, ordered: bool) -> Value:
         return gold
     if not ordered:
         return Alternatives(gold.items)
-    lefts = _left_sides(gold)
-    has_names = any(left != lefts[0] for left in lefts)
     has_others = any(isinstance(item, Choice | Region) for item in gold.items)
-    if has_names or has_others or without_conditions(gold) is not None:
+    if has_several_names(gold) or has_others or without_conditions(gold) is not None:
         return gold
     return Sequence(gold.items)
 
@@ -97,9 +95,12 @@ def names_values_in_order(gold: Several, answer: Several) -> bool:
 
     `x = 1, y = 2` -> `1, 2`, and `2, 1` is wrong. `x = 1, x = 2` names one thing twice.
     """
-    names = _left_sides(gold)
-    if not names or _left_sides(answer):
-        return False
+    return has_several_names(gold) and not _left_sides(answer)
+
+
+def has_several_names(several: Several) -> bool:
+    """Whether it gives values to several names, `x = 1, y = 2`, and nothing else."""
+    names = _left_sides(several)
     return any(name != names[0] for name in names)
 
 

@@ -17,10 +17,10 @@ from swift_rlvr.verifiers.mathematics.parser import FUNCTION_NAMES
 _SIGN_NAMES = r"""
     µ μ − - – - ‐ - ‑ - ﹣ - × \times · \cdot ⋅ \cdot ∙ \cdot ÷ \div ≤ \leq ≥ \geq ⩽ \leq ⩾ \geq ≠ \neq ≈ \approx
     ≡ \equiv ∪ \cup ∩ \cap ∅ \emptyset ∈ \in ∞ \infty ± \pm ∓ \mp √ \sqrt π \pi θ \theta α \alpha β \beta γ \gamma
-    λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ℝ \mathbb{R}
+    λ \lambda μ \mu φ \phi ω \omega σ \sigma ρ \rho δ \delta ε \epsilon ∠ \angle △ \triangle ∛ \sqrt[3] ℝ \mathbb{R}
     ℤ \mathbb{Z} ℕ \mathbb{N} ∨ \lor ∧ \land ⟨ \langle ⟩ \rangle ⌊ \lfloor ⌋ \rfloor ⌈ \lceil ⌉ \rceil
     ⁄ / ∕ / ٫ . ٬ , ٪ % ≅ \approx ≃ \approx ∝ \propto ≫ \gg ≪ \ll ⇒ \Rightarrow ⟹ \Rightarrow
-    º ° ℃ °C ℉ °F 、 , 。 . ： : ∶ : ； ; ′ ' ’ ' ∣ | “ " ” " 根号 \sqrt
+    º ° ℃ °C ℉ °F 、 , 。 . ： : ∶ : ； ; ′ ' ’ ' ″ '' ∣ | “ " ” " … ... 根号 \sqrt
 """
 # {sign: its plain form}; a command gets a space behind it, so that ≤x does not become \leqx
 _SIGNS = {"，": ", ", "（": " ("}
@@ -65,6 +65,8 @@ _SPACING = re.compile(
     r"|(?<!\\)\\[,!;:> ]|(?<!\\)~"
     # \hspace{1cm}; \phantom{5} stays, because what is not printed is no answer
     r"|\\hspace\*?\{[^{}]*\}|\\phantom\{\s*\}"
+    # 5 \checkmark, 5 \tag{1}
+    r"|\\(?:checkmark|blacksquare)(?![A-Za-z])|\\tag\*?\{[^{}]*\}"
 )
 # \text{cm}, \mathrm{cm}, \mathbf{x}, \boxed{5}: `_as_text` decides what becomes of the content
 _TEXT = re.compile(
@@ -122,6 +124,12 @@ _SAME_FORMS = (
     (re.compile(r"\\bigcup(?![A-Za-z_])"), r"\\cup"),
     # 25\% \text{ of } 60
     (re.compile(r"(?<=[%}])\s*\x00\s*of\s*\x01\s*(?=[\d\\])"), r"\\cdot "),
+    # \mathbb{R} - \{2\}
+    (re.compile(r"(\\mathbb\s*\{?\s*R\s*\}?)\s*-\s*(?=\\\{)"), r"\1 \\setminus "),
+    # \pmod 7
+    (re.compile(r"\\pmod\s*(\d+|[A-Za-z])"), r"\\pmod{\1}"),
+    # 2{:}3, without the space of a relation
+    (re.compile(r"\{\s*:\s*\}"), ":"),
     # 90{}^\circ
     (re.compile(r"(?<=[\w)}])\{\s*\}(?=\s*\^)"), ""),
     # 30^\circ, 30^{\circ}
@@ -197,13 +205,16 @@ def clean(text: str) -> str:
     if quoted:
         text = quoted[2].strip()
 
+    # 【5】
+    if text.startswith("【") and text.find("】") == len(text) - 1:
+        text = text[1:-1].strip()
     # a backslash at the end is a slip
     text = text.rstrip("\\")
     text = _without_dollars(text)
     if "\\" in text:
         text = _DELIMITER.sub(" ", text).replace(r"\%", "%")
     text = text.strip()
-    if "\\" in text or "{,}" in text or "~" in text:
+    if "\\" in text or "{,}" in text or "{:}" in text or "~" in text:
         text = _in_one_form(text)
     text = text.replace("\0", r"\text{").replace("\1", "}")
     text = _LETTER_O.sub("°", text.strip())

@@ -37,8 +37,12 @@ _SIGN = r"([+-]?)\s*"
 # 1,234.5, 12.5, 12., .5; in 1,23 the comma separates two numbers
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)"
 _NUMBER = re.compile(rf"{_SIGN}({_DECIMAL})")
-# 1.2\overline{34}, 0.\bar3
-_REPEATING = re.compile(_SIGN + r"(\d*)\.(\d*)\\(?:overline|bar|dot)\s*(?:\{\s*(\d+)\s*\}|(\d))")
+_REPEATING = re.compile(
+    # 1.2\overline{34}, 0.\bar3, 0.\dot{3}, 0.(3)
+    rf"{_SIGN}(\d*)\.(?:(\d*)(?:\\(?:overline|bar|dot)\s*(?:\{{\s*(\d+)\s*\}}|(\d))|\((\d+)\))"
+    # 0.333..., 0.1666...: three times leave no doubt; of 1.41... and 2.71828... nobody knows how they go on
+    r"|(\d{0,50}?)(?P<again>\d)(?P=again){2,50}\.\.\.)"
+)
 _FRACTION = re.compile(
     # a whole number before it makes it a mixed one: 1\frac{1}{2}
     rf"{_SIGN}(?:(\d+)\s*)?\\frac\s*"
@@ -260,6 +264,10 @@ def read_number(text: str, in_text: bool = False) -> Number | None:
 
 # 2 hours and 30 minutes, 5 ft 6 in, 1小时20分钟: whole numbers, but for the last
 _PART = r"(\d+(?:\.\d+)?)\s?([A-Za-z\u3040-\u9fff]+)\.?"
+# 45 degrees 30' 15'', as tidied texts write them
+_DEGREES_IN_PARTS = re.compile(
+    r"(-?)(\d{1,3}) degrees ?([0-5]?\d(?:\.\d+)?)'(?: ?([0-5]?\d(?:\.\d+)?)(?:''|\"))?"
+)
 _PARTS = re.compile(rf"(?:\d+\s?[A-Za-z\u3040-\u9fff]+\.?(?:,?\s*(?:and\s)?)){{1,3}}{_PART}")
 _ONE_PART = re.compile(_PART)
 
@@ -273,6 +281,10 @@ def quantity_of_parts(text: str) -> Number | None:
     >>> quantity_of_parts("2 hours 120 minutes"), quantity_of_parts("3 m, 20 cm"), quantity_of_parts("2 h 5 kg")
     (None, None, None)
     """
+    if angle := _DEGREES_IN_PARTS.fullmatch(text):
+        degrees, minutes, seconds = (Fraction(part or 0) for part in angle.groups()[1:])
+        total = degrees + minutes / 60 + seconds / 3600
+        return Number(_signed(total, angle[1]), unit="degree")
     if not _PARTS.fullmatch(text):
         return None
     total = Fraction(0)
@@ -320,8 +332,8 @@ def _number_of(match: re.Match[str], scale: int) -> Number:
         whole, above, below = map(int, parts)
         value = whole + Fraction(above, below)
     elif form is _REPEATING:
-        whole, start, braced_period, digit = parts
-        period = braced_period or digit
+        whole, *others = parts
+        start, period = (other for other in others if other is not None)
         # 1.2343434... is (1234 - 12) / 990
         difference = int(f"{whole}{start}{period}") - int(f"0{whole}{start}")
         value = Fraction(difference, (10 ** len(period) - 1) * 10 ** len(start))

@@ -45,7 +45,9 @@ from swift_rlvr.verifiers.mathematics.values import (
     Vector,
     Words,
     as_region,
+    is_constant,
     solved_region,
+    tree_of,
 )
 
 # --- limits, so that no text is slow to read
@@ -98,7 +100,8 @@ _LEAD_IN = re.compile(
     # 答案是5
     r"|(?:答案|结果|选项?|故选)\s*(?:是|为|:|=)?\s*"
     # 最大值为5, but not 不为5 and 约为5
-    rf"|(?:(?!{CHINESE_DOUBT})[\u4e00-\u9fff]){{1,8}}(?:为|是|等于)\s*(?=[-\d\\(])",
+    # but neither 另一个是5 nor 第一个是5, which is one of several
+    rf"|(?:半[径轴]|(?!{CHINESE_DOUBT}|[另第]|其中|之一)[\u4e00-\u9fff]){{1,8}}(?:为|是|等于)\s*(?=[-\d\\(])",
     re.IGNORECASE,
 )
 # "(A) and (B) are correct"
@@ -110,16 +113,23 @@ _CALLED_CORRECT_TOGETHER = re.compile(
 # [A], [B], [D]
 _LETTERS_IN_BRACKETS = re.compile(r"\[[A-H]\](?:\s*(?:,|and|&|,\s*and)?\s*\[[A-H]\])+")
 _LABEL_IN_TEXT = re.compile(r"\\text\{([^{}]*(?::|is|was|=|为|是|等于)\s*)\}(?=\s*[^\s])")
-# f(x) = 2x for all x: the question says for which x; \text{...} may stand around any part
+# f(x) = 2x for all x, 2x for all x: the question says for which x; \text{...} may stand around any part
 _FOR_ALL = re.compile(
-    r"(?P<function>[A-Za-z]\s*\(\s*(?P<name>[a-z])\b.*?)"
-    r"[\s,;(]*(?:\\forall|(?:\\text\{[\s,(]*)?for\s+(?:all|any|every|each))\s*\}?\s*"
-    # real numbers x
-    r"(?:\\text\{\s*)?(?:(?:real|rational|complex|natural)\s+)*(?:(?:number|integer)s?\s*)?\}?\s*"
-    # x, y \in \mathbb{R}
-    r"(?P=name)(?:\s*,\s*[a-z])*(?:\s*\\in\s*\\mathbb\s*\{?\s*[A-Z]\s*\}?)?[\s)}]*"
+    r"(?P<formula>[A-Za-z]\s*\(\s*[a-z]\b.*?|(?:(?!\\[lgn]eq?(?![A-Za-z]))[^=<>])+?)"
+    r"(?<=[^\s,;(])[\s,;(]*(?:\\forall|(?:\\text\{[\s,(]*)?for\s++(?:all|any|every|each))\s*+\}?\s*+"
+    # real numbers x, positive integers n
+    r"(?:\\text\{\s*+)?(?:(?:real|rational|complex|natural|positive|non-?negative)\s++)*(?:(?:number|integer)s?\s*+)?\}?\s*+"
+    # x, y \in \mathbb{R}; n \geq 1
+    r"(?P<name>[a-z])(?:\s*+,\s*+[a-z])*"
+    r"(?:\s*+\\in\s*+\\mathbb\s*+\{?\s*+[A-Z]\s*+\}?|\s*+\}?\s*+(?:\\geq?\s*+[01]|(?:\\gt|>)\s*+0))?[\s)}]*"
+)
+# e^x + C, where C is an arbitrary constant
+_OF_CONSTANT = re.compile(
+    r"(?P<formula>.+?)(?<=[^\s,;(])[\s,;(]*(?:\\text\{[\s,(]*)?(?:where|with)\s*+\}?\s*+(?P<name>[A-Za-z])\s*+(?:\\text\{\s*+)?"
+    r"(?:is|as|being)\s++(?:an?|the|any)\s++(?:arbitrary\s++|integration\s++|real\s++)*constant(?:\s++of\s++integration)?[\s)}]*"
 )
 _CONCLUSION = re.compile(r"\\Rightarrow(?![A-Za-z])")
+_WIDE_GAP = re.compile(r"\s{3,}")
 # an answer that is set as text from its beginning to its end: \text{yes}
 _ALL_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 # ]1, 2[ \cup [3, 4[, where a bracket that is turned outwards leaves out its bound
@@ -143,7 +153,8 @@ def read(text: str) -> Value | None:
     if len(text) > MAX_CHARS:
         return None
     in_text = any(command in text for command in (r"\text", r"\mathrm", r"\mathbf"))
-    cleaned = clean(text)
+    # The patterns below allow white space in many places: a thousand spaces would take them minutes.
+    cleaned = _WIDE_GAP.sub("  ", clean(text))
     if whole := _ALL_TEXT.fullmatch(cleaned):
         cleaned = clean(whole[1])
     cleaned = _conclusion_of(cleaned)
@@ -172,8 +183,10 @@ def _conclusion_of(text: str) -> str:
         if lead_in is None or lead_in.end() == len(text) or NO_STATEMENT.search(lead_in[0]):
             break
         text = clean(text[lead_in.end() :])
-    if "for" in text and (for_all := _FOR_ALL.fullmatch(text)):
-        text = for_all["function"]
+    for word, pattern in (("for", _FOR_ALL), ("constant", _OF_CONSTANT)):
+        said = pattern.fullmatch(text) if word in text else None
+        if said and said["name"] in re.sub(r"\\[A-Za-z]+", "", said["formula"]):
+            text = said["formula"]
     # of a derivation the last step: x - 4 = 15 \Rightarrow x = 19; p \Rightarrow q derives nothing
     if r"\Rightarrow" in text:
         steps, _ = split(text, _CONCLUSION)
@@ -294,7 +307,7 @@ _BASES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|sixteen"
 _AS_WRITTEN = re.compile(
     # a number in a base: 1A_{16}, (1A)_{16}, 1A_{\text{sixteen}}, 1A in base 16
     r"(?P<opening>\()?(?P<digits>-?[0-9A-F]+)(?(opening)\))"
-    rf"(?:_\{{?\s?|\s\(?(?:in )?base )(?P<base>\d+|{_BASES})\s?(?:\}}|\))?"
+    rf"(?:_\{{?\s?\(?(?:base )?|\s\(?(?:in )?base )(?P<base>\d+|{_BASES})\s?[)}}]{{0,2}}"
     # 0x1A
     r"|0x[0-9A-Fa-f]+"
     # 2024-01-15
@@ -324,15 +337,13 @@ _NO_SINGLE_ANSWER = re.compile(r"(?i:\A(?:not|either|neither) )|\b(?:or|and)\b")
 _SHORT_WORDS = frozenset(
     ("yes", "no", "on", "in", "up", "odd", "even", "true", "false", "all", "none")
 )
+# no real solutions, there is no solution, the system has no solution
+_NO_SOLUTION = re.compile(
+    r"(?:there (?:is|are) |(?:(?:the|this) )?(?:given )?(?:equation|inequality|system(?: of \w+)?) has )?"
+    r"no (?:real )?solutions?(?: exists?)?"
+)
 # words -> those that stand for them
 _SYNONYMS = {
-    "no solutions": "no solution",
-    "no real solution": "no solution",
-    "no real solutions": "no solution",
-    "there are no solutions": "no solution",
-    "there is no solution": "no solution",
-    "no solution exists": "no solution",
-    "no solutions exist": "no solution",
     "无解": "no solution",
     "dne": "does not exist",
     "doesn't exist": "does not exist",
@@ -401,7 +412,7 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
     if words[0] in ("a", "an", "the") and len(words) > 1:
         words = words[1:]
     joined = " ".join(words)
-    joined = _SYNONYMS.get(joined, joined)
+    joined = "no solution" if _NO_SOLUTION.fullmatch(joined) else _SYNONYMS.get(joined, joined)
     is_short = joined.partition(" ")[0] in _SHORT_WORDS
     marked = in_text or len(text) > 3 or not text.isascii() or is_short
     # Unmarked, two or three letters may also be a product of variables: mM, which is not m^2.
@@ -414,7 +425,7 @@ def _read_words(text: str, in_text: bool) -> Number | Words | None:
 # integers that a solution runs over, at the end of a text; \text{...} may stand around any part
 _LETTER = r"[a-zA-Z]"
 _FOR_INTEGERS = re.compile(
-    r"[\s,;(]*(?:\\text\{[\s,(]*)?"
+    r"(?<=[^\s,;(])[\s,;(]*(?:\\text\{[\s,(]*)?"
     r"(?:(?:for|where|with)\s+)?(?:(?:any|all|every|some|each)\s+)?"
     # for any integer n
     rf"(?:integers?\s*\}}?\s*(?P<a>{_LETTER})(?:\s*\}})?"
@@ -437,6 +448,32 @@ def _family(text: str, depth: int) -> Value | None:
     return None
 
 
+# x \equiv 5 \pmod{7}, 5 (mod 7)
+_CONGRUENCE = re.compile(
+    r"(?:(?P<name>[A-Za-z])\s*\\equiv)?(?P<value>[^=<>]+?)(?:\\pmod|\(\s*\\?mod|(?(name)\\b?mod|(?!)))"
+    r"\s*+\{?\s*+(?P<modulus>\d{1,6})\s*+\}?\s*+\)?"
+)
+
+
+def _congruence(text: str, depth: int) -> Value | None:
+    r"""`x \equiv 5 \pmod 7`, which is `x = 7k + 5, k \in \mathbb{Z}`."""
+    match = _CONGRUENCE.fullmatch(text) if "mod" in text else None
+    if match is None:
+        return None
+    value = _read_part(match["value"], depth)
+    solutions: list[Value] = []
+    for item in _flat((value,)):
+        tree = tree_of(item)
+        if tree is None or not is_constant(item):
+            return None
+        multiple = ("*", ("number", Fraction(match["modulus"])), ("symbol", "k"))
+        solution: Value = Expression(("+", tree, multiple))
+        if match["name"]:
+            solution = Relation(("=",), (Expression(("symbol", match["name"])), solution))
+        solutions.append(solution)
+    return Family("k", Alternatives(tuple(solutions)))
+
+
 # "or", also as text, in Chinese or as the sign of logic
 _OR = re.compile(
     r"\s+(?:or|OR)\s+|\s*\\text\{\s*,?\s*(?:or|或者?)\s*\}\s*|\\lor(?![A-Za-z])|,?\s*或者?"
@@ -451,7 +488,7 @@ def _alternatives(text: str, depth: int) -> Value | None:
     values = _read_parts(parts, depth)
     conditions = _conditions(values)
     if conditions is None:
-        return Alternatives(values)
+        return Alternatives(_named_as_first(_flat(values)))
     # `x > 1 or y < 0` is no set of numbers
     if len(conditions) > 1:
         raise _NoValue
@@ -522,13 +559,22 @@ def _list(text: str, depth: int) -> Value | None:
     # of `x (x > 0), 5` it is open where the second value holds
     if pieces:
         raise _NoValue
-    first, *others = _flat(items)
-    # `x = 1, 2` is `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own
-    match first:
-        case Relation(("=",), (name, _)):
-            if not any(isinstance(item, (Relation, Region)) for item in others):
-                others = [Relation(("=",), (name, item)) for item in others]
-    return kind((first, *others))
+    return kind(_named_as_first(_flat(items)))
+
+
+def _named_as_first(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """`x = 1, 2` as `x = 1, x = 2`; in `x = 1, y = 2` each value has a name of its own."""
+    # the last equation may be followed by values without a name: `x = 1, x = 2, 4`
+    for index, item in enumerate(items):
+        match item:
+            case Relation(("=",), (name, _)):
+                others = items[index + 1 :]
+                if not any(isinstance(other, (Relation, Region)) for other in others):
+                    named = [Relation(("=",), (name, other)) for other in others]
+                    return (*items[: index + 1], *named)
+            case _:
+                break
+    return items
 
 
 def _flat(items: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -574,13 +620,17 @@ _VALUE_OF_FUNCTION = re.compile(r"([uvxyz])\s*\(\s*(?!\1)([a-z])\s*\)")
 # P(X \geq 2), P(A | B), P(A \cap B), E(X + Y), \max f(x): what has a value, whatever stands in it
 _NAME_OF_VALUE = re.compile(
     r"(?:P|E|D|Var|Pr|\\Pr|\\text\{\s*(?:Var|Pr|P|E)\s*\}|\\mathbb\s*\{?\s*[PE]\s*\}?)\s*(?P<of>[(\[].*)"
-    r"|\\(?:max|min)\s*[A-Za-z](?:\s*\(\s*[a-z]\s*\))?"
+    r"|\\(?:max|min)(?:\s*[A-Za-z](?:\s*\(\s*[a-z]\s*\))?)?"
+    # |A \cup B|
+    r"|\|\s*[A-Z]\s*\\(?:cup|cap|setminus)\s*[A-Z]\s*\|"
+    # \int x^2 dx, which says the question again, and no more than that
+    r"|\\i{1,3}nt(?![A-Za-z])(?:(?!(?<![A-Za-z\\])d\s*[A-Za-z]).)*(?:(?<![A-Za-z\\])d\s*[A-Za-z]\s*)+"
 )
 
 
 def _is_name(text: str) -> bool:
-    """Whether the left side of an equation is a name that is no expression: of a set, a probability or
-    a largest value.
+    """Whether the left side of an equation is a name that is no expression: of a set, how many it has, a
+    probability, a largest value or an integral.
     """
     if _NAME_OF_SET.fullmatch(text):
         return True
@@ -748,6 +798,8 @@ _TRANSPOSED = re.compile(r"(.*[)\]}])\s*\^\s*\{?\s*(?:T|\\text\{\s*T\s*\}|\\top|
 _CELL = re.compile(r"(?<!\\)&|\\text\{\s*(?:if|for|when)\s*\}")
 # `\\`, `\\[2pt]`, and `\-3` where one backslash of `\\-3` got lost
 _ROW = re.compile(r"\\\\\s*(?:\[[^\]]*\])?|\\(?=[-\d])")
+# x &= 5, x =& 5, where it separates no cells
+_ALIGNMENT = re.compile(r"(?<!\\)&\s*(?==)|(?<==)\s*&")
 _MAX_MATRICES = 8
 
 
@@ -834,10 +886,15 @@ def _cases(text: str, depth: int) -> Value | None:
     # an array is a matrix, other than with a brace on its left alone
     if match["name"] == "array" and not match["brace"]:
         return None
+    rows: list[str] = []
+    for row in _ROW.split(_ALIGNMENT.sub(" ", match["rows"])):
+        # x &= 40 + 2 \\ &= 42: the row goes on with the one above
+        if rows and row.lstrip().startswith("="):
+            rows[-1] += row
+        elif row.strip():
+            rows.append(row)
     items: list[Value] = []
-    for row in _ROW.split(match["rows"]):
-        if not row.strip():
-            continue
+    for row in rows:
         cells: list[str] = []
         for cell in _CELL.split(row):
             if cell.strip(" ,"):
@@ -845,6 +902,9 @@ def _cases(text: str, depth: int) -> Value | None:
         values = _read_parts(cells, depth)
         # a cell alone is an equation of a system
         items.append(values[0] if len(values) == 1 else Tuple(values))
+    # an equation alone, such as a calculation over several lines
+    if len(items) == 1 and isinstance(items[0], Relation):
+        return items[0]
     return Cases(_without_otherwise(items)) if items else None
 
 
@@ -944,6 +1004,7 @@ def _formula(text: str, depth: int) -> Value | None:
 # In this order: what binds its parts least comes first. `x = 1, 2` is a list of relations.
 _READERS = (
     _family,
+    _congruence,
     _alternatives,
     _list,
     _relation,

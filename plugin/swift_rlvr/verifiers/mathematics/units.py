@@ -181,7 +181,7 @@ _WORDS_THAT_ARE_NO_UNITS = """
     sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths maybe perhaps
     possibly probably either neither nor xor else otherwise alternatively instead versus but except without unless
     wrong incorrect false fails most least approximately about roughly almost nearly around frac left right infty
-    unsure uncertain doubtful guess guessed guessing nicht kein keine pas non niet nie değil bukan tidak
+    unsure uncertain doubtful ish guess guessed guessing nicht kein keine pas non niet nie değil bukan tidak
     cdot theta alpha beta gamma delta lambda sigma omega circ quad where for all any integer too
 """
 _NO_UNITS = frozenset(_WORDS_THAT_ARE_NO_UNITS.split())
@@ -255,6 +255,8 @@ _FACTOR = re.compile(
 _JOINT = re.compile(r"\s*(?:(/|\bper\b|\ban?\b(?=\s[a-z]))|(\\cdot|[*·-])|)")
 # \frac{m}{s}
 _FRACTION = re.compile(r"\\frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
+# J/(kg \cdot K): all that is behind a slash is below it
+_BELOW = re.compile(r"/\s*\(([^()/]+)\)\s*\Z")
 # U.S. dollars
 _US = re.compile(r"^U\.?S\.?\s+(?=dollar|cent)")
 # a factor of a unit in the one form that `read_unit` writes: kg*m/s2
@@ -275,7 +277,7 @@ def read_unit(text: str, spaced: bool = True) -> str | None:
     """
     text = _US.sub("", text.strip().rstrip(".,"))
     inside = text[1:-1] if text.startswith("(") and text.endswith(")") else text
-    powers = _measured(_FRACTION.sub(r"\1 / \2", inside))
+    powers = _measured(_FRACTION.sub(r"\1 / \2", _BELOW.sub(r"/\1", inside)))
     if powers is not None:
         # kg*m/s2 of {"s": -2, "m": 1, "kg": 1}
         factors = tuple(sorted(powers.items()))
@@ -358,6 +360,10 @@ _DEGREES = {"C": "celsius", "F": "fahrenheit", "": "degree"}
 _TRIGONOMETRY = re.compile(r"\\?(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
 # 12 (apples)
 _COUNT_IN_PARENTHESES = re.compile(r"(.*\d[^()]*?)\s*\(\s*([A-Za-z][A-Za-z' -]*)\s*\)")
+# 5\Omega, 5 \text{ k}\Omega, 5\,\mu\text{F}: Greek letters that are a unit or a prefix; 3\mu g is a product
+_GREEK_TAIL = re.compile(
+    r"\s?(?:(?:\\text\{\s?)?(?P<prefix>[kM])?\s?\}?\s?(?P<ohm>\\Omega)|\\mu\s?\\text\{\s?(?P<name>[A-Za-z]{1,3}))\s?\}?$"
+)
 # where a unit set as text may begin: \text{ cm}, \frac{\text{mi}}{\text{hr}}
 _TEXT_UNIT_START = re.compile(r"\\text\{|\\frac\s*\{\s*\\text")
 # "6x + 1 square cm" from the last space or an earlier one on
@@ -378,7 +384,16 @@ def units_at_end(text: str) -> Iterator[tuple[str, str, Tree | None]]:
     if degrees and not _TRIGONOMETRY.search(text):
         yield text[: degrees.start()], _DEGREES[degrees[1]], None
         return
-    counted = _COUNT_IN_PARENTHESES.fullmatch(text)
+    greek = _GREEK_TAIL.search(text) if "\\Omega" in text or "\\mu" in text else None
+    if greek and greek.start():
+        name = f"{greek['prefix'] or ''}ohm" if greek["ohm"] else f"μ{greek['name']}"
+        unit = read_unit(name, spaced=False)
+        if unit:
+            # 2\Omega may be a product, and 2 \Omega is not
+            is_product = " " not in greek[0] and "\\text" not in greek[0]
+            yield text[: greek.start()], unit, read_expression(text) if is_product else None
+            return
+    counted = _COUNT_IN_PARENTHESES.fullmatch(text) if text.endswith(")") else None
     if counted and (unit := read_unit(counted[2])):
         yield counted[1], unit, None
     if pair := _unit_in_text(text):

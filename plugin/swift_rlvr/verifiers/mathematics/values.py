@@ -371,7 +371,8 @@ def is_name(value: Value) -> bool:
     match value:
         case Words():
             return True
-        case Listing(items) | Tuple(items, closed_low=False):  # (x, y) = (1, 2)
+        # (x, y) = (1, 2), a:b = 2:3
+        case Listing(items) | Ratio(items) | Tuple(items, closed_low=False):
             return all(map(is_name, items))
         case Several():
             return False

@@ -40,6 +40,7 @@ from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import (
     Choice,
+    Family,
     Number,
     Ratio,
     Value,
@@ -322,6 +323,8 @@ def _is_value(line: str) -> bool:
 _READER = Reader(_is_another, _is_value)
 # 1 234 567, but neither 1 234/5 nor 1 234 56
 _IN_THOUSANDS = re.compile(r"(?<![\d.,/ ])\d{1,3}(?: \d{3})+(?![\d/]| \d)")
+# 5 \pmod{7}, without its white space
+_RESIDUE = re.compile(r"(\d{1,9})(?:\\pmod|\(\\?mod)\{?\d{1,9}[})]?")
 # between the parts of a ratio
 _TO = re.compile(r"\s+to\s+|\\text\s*\{\s*to\s*\}")
 
@@ -381,7 +384,8 @@ def _values(gold: _Gold, answer: str) -> Iterator[Value]:
     if value is not None:
         yield value
     # 2 hours and 30 minutes, which may be a list of two
-    in_one_unit = quantity_of_parts(tidy(answer))
+    written = tidy(answer)
+    in_one_unit = quantity_of_parts(written)
     if in_one_unit is not None:
         yield in_one_unit
     # words may be a sentence that states the value: "Tom has 5 apples"
@@ -394,11 +398,21 @@ def _values(gold: _Gold, answer: str) -> Iterator[Value]:
         ratio = read(_TO.sub(":", answer))
         if ratio is not None:
             yield ratio
-    # 1234567 -> 1 234 567, which is a row of numbers where the gold is one
-    if isinstance(gold.value, Number) and _IN_THOUSANDS.search(answer):
-        number = read(_IN_THOUSANDS.sub(lambda digits: digits[0].replace(" ", ""), answer))
+    if isinstance(gold.value, Number):
+        # 1234567 -> 1 234 567, which is a row of numbers where the gold is one
+        if _IN_THOUSANDS.search(written):
+            number = read(_IN_THOUSANDS.sub(lambda digits: digits[0].replace(" ", ""), written))
+            if number is not None:
+                yield number
+        # 1234.5 -> 1.234,50, which is a list of two
+        number = with_decimal_comma(written) if "," in written else None
         if number is not None:
             yield number
+    # 5 \pmod 7 -> 5: the modulus may be left out, as a unit may be, other than in x \equiv 5 \pmod 7
+    if isinstance(gold.value, Family):
+        residue = _RESIDUE.fullmatch(gold.plain)
+        if residue and residue[1] == plain(answer):
+            yield gold.value
     # "twenty-five apples"; of x_1 = 2, x_2 = 5 the numbers are names where the gold has them
     if "_" not in gold.text:
         rewritten = _value_in_digits(answer)

@@ -10,9 +10,9 @@ import json
 import re
 from functools import lru_cache
 
-from swift_rlvr.utils.patterns import compiled_later
 from swift_rlvr.verifiers.answers import boxed_answer
 from swift_rlvr.verifiers.languages import announcing
+from swift_rlvr.verifiers.patterns import compiled_later
 
 TAGS = "tags"  # <answer> 7 </answer>
 BOXED = "boxed"  # \boxed{7}

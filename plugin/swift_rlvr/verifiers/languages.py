@@ -5,7 +5,7 @@ expressions, and of other languages what "The answer is 7." is, one line a langu
 import re
 from typing import NamedTuple
 
-from swift_rlvr.utils.patterns import compiled_later
+from swift_rlvr.verifiers.patterns import compiled_later
 
 # --- English and Chinese
 

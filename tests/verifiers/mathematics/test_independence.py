@@ -145,7 +145,7 @@ def test_in_forked_children_while_a_thread_grades(rows, alone):
 
 VERIFIERS = PLUGIN / "swift_rlvr" / "verifiers"
 # What finds the answer in a text.
-FINDERS = ("answer_forms", "answers", "languages", "statements", "thinking")
+FINDERS = ("answer_forms", "answers", "languages", "patterns", "statements", "thinking")
 FILES = sorted((VERIFIERS / "mathematics").glob("*.py"))
 FILES += [VERIFIERS / f"{name}.py" for name in FINDERS]
 

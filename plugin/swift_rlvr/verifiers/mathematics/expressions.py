@@ -5,13 +5,17 @@ a constant of integration, which call is a product, and which decimal stands for
 """
 
 import re
+from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import permutations
 
 from swift_rlvr.verifiers.mathematics.functions import is_real, near
 from swift_rlvr.verifiers.mathematics.numeric import (
     constant_value,
     contains,
     is_constant_function,
+    parts,
     same_value,
     symbols,
 )
@@ -34,6 +38,9 @@ from swift_rlvr.verifiers.mathematics.values import (
 # The name of a constant of integration, as in golds of College Math: C (1705), k (1805), c_1 (2550).
 # (C_p is a heat capacity.)
 _ARBITRARY = re.compile(r"[CcKk](_\d+)?")
+# ... and of those in a general solution: A e^x + B e^{-x}
+_LETTER_OF_CONSTANT = re.compile(r"[A-D]")
+_MOST_CONSTANTS = 3
 
 _MINUS_ONE = ("number", Fraction(-1))
 
@@ -55,6 +62,9 @@ def same_expression(gold: Value, answer: Value) -> bool:
     second_as_product = _calls_as_products(second, symbols(first))
     for pair in ((first, renamed), (first_as_product, second_as_product)):
         if pair != (first, second) and same_value(*pair):
+            return True
+    for solution in _with_constants_exchanged(first, second):
+        if same_value(first, solution):
             return True
     # 50x/x -> 50%: a percent sign may be added to an expression as to a number
     if (
@@ -153,7 +163,11 @@ def _with_constants_named_as_in(gold: Tree, answer: Tree) -> Tree:
     """
     wanted = sorted(symbols(gold) - symbols(answer))
     present = sorted(symbols(answer) - symbols(gold))
-    if not all(_ARBITRARY.fullmatch(name) for name in wanted + present):
+    if not all(map(_ARBITRARY.fullmatch, wanted)):
+        return answer
+    if not all(
+        _ARBITRARY.fullmatch(name) or _LETTER_OF_CONSTANT.fullmatch(name) for name in present
+    ):
         return answer
     # The letter may be another one, and its index is the gold's.
     if [name[1:] for name in wanted] != [name[1:] for name in present]:
@@ -164,6 +178,40 @@ def _with_constants_named_as_in(gold: Tree, answer: Tree) -> Tree:
     for old, new in zip(present, wanted, strict=True):
         answer = replaced(answer, ("symbol", old), ("symbol", new))
     return answer
+
+
+def _with_constants_exchanged(gold: Tree, answer: Tree) -> Iterator[Tree]:
+    """The answer with its arbitrary constants named as the gold's in every other way, where both are the
+    general solution of an equation: c_1 e^x + c_2 e^{-x} -> c_2 e^x + c_1 e^{-x}, A e^x + B e^{-x}.
+
+    Two that are given have different values: in m_1 c_1 + m_2 c_2 the heat capacities are not arbitrary. So
+    the gold must be a function of one name, and each constant must stand in it once.
+    """
+    names = symbols(gold)
+    constants = [name for name in names if "_" in name and _ARBITRARY.fullmatch(name)]
+    variables = names - {*constants}
+    if not 2 <= len(constants) <= _MOST_CONSTANTS or len(variables) != 1:
+        return
+    others = sorted(symbols(answer) - variables)
+    if len(others) != len(constants) or not variables <= symbols(answer):
+        return
+    # C_1 and C_2, or A and B; c_9 is a slip
+    indexes = sorted(name[1:] for name in constants)
+    if sorted(name[1:] for name in others) != indexes and not all(
+        map(_LETTER_OF_CONSTANT.fullmatch, others)
+    ):
+        return
+    leaves = Counter(part[1] for part in parts(gold) if part[0] == "symbol")
+    if any(leaves[name] > 1 for name in constants):
+        return
+    for order in permutations(constants):
+        # by names of neither, so that none is taken for another
+        solution = answer
+        for number, name in enumerate(others):
+            solution = replaced(solution, ("symbol", name), ("symbol", f"exchanged_{number}"))
+        for number, name in enumerate(order):
+            solution = replaced(solution, ("symbol", f"exchanged_{number}"), ("symbol", name))
+        yield solution
 
 
 # --- angles and rounded numbers. Of golds in radians, `\frac{\pi}{4}` (MATH test 1645), policies give degrees too.

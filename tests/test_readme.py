@@ -26,6 +26,7 @@ RUN = ("README.md", "docs/index.md", "docs/start/quickstart.md")
 CODE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # [text](path), [text](path#heading) and ![picture](path); not an address of the web
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)\s]+)\)")
+ANY_LINK = re.compile(r"\]\([^)\s]+\)")
 INLINE_CODE = re.compile(r"`[^`\n]*`")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 # 64, 1.6, 9:40; not the month of a Chinese date
@@ -34,11 +35,14 @@ CHINESE_MONTH = re.compile(r"\d+ 月")
 
 
 def pages() -> list[Path]:
-    """Every .md file of the repository, without environments and the outputs of runs."""
+    """Every .md file of the repository, without environments and the outputs of runs. In an sdist
+    `share` has copies of datasets/ and scripts/configs, whose links start elsewhere.
+    """
     found = []
     for path in ROOT.rglob("*.md"):
         folders = path.relative_to(ROOT).parts[:-1]
-        if not any(name.startswith(".") or name in ("output", "build") for name in folders):
+        outside = ("output", "build", "share")
+        if not any(name.startswith(".") or name in outside for name in folders):
             found.append(path)
     return sorted(found)
 
@@ -81,7 +85,8 @@ def test_on_a_package_index_every_link_is_an_address():
     from release_links import absolute_links
 
     text = text_of(ROOT / "README.md")
-    assert LINK.findall(INLINE_CODE.sub("", text))
+    if not LINK.findall(INLINE_CODE.sub("", text)):
+        pytest.skip("the README of a release, for which release_links.py has run")
     there = absolute_links(text, "https://github.com/owner/swift-rlvr", "v1.0.0")
     assert LINK.findall(INLINE_CODE.sub("", there)) == []
     assert "https://github.com/owner/swift-rlvr/raw/v1.0.0/docs/images/page.png" in there
@@ -99,7 +104,8 @@ def facts_of(page: Path) -> tuple[set[str], set[str]]:
     # Blocks of code may be indented, in a list.
     prose = re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
     names = set(INLINE_CODE.findall(prose))
-    for pattern in (INLINE_CODE, LINK, CHINESE_MONTH):
+    # In a release the links of README.md are addresses, and have its version in them.
+    for pattern in (INLINE_CODE, ANY_LINK, CHINESE_MONTH):
         prose = pattern.sub("", prose)
     return names, set(FIGURE.findall(prose))
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 from pathlib import Path
 
@@ -69,6 +70,24 @@ def installed(tmp_path_factory):
         )
 
     return run
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_every_file_of_the_repository(tmp_path):
+    if not (ROOT / ".git").exists() or not shutil.which("git"):
+        pytest.skip("no checkout of git")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    tracked = [name for name in listed.stdout.decode().split("\0") if (ROOT / name).is_file()]
+    for name in tracked:
+        copy = tmp_path / "source" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy)
+    build = f"from setuptools import build_meta; build_meta.build_sdist({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], check=True, cwd=tmp_path / "source")
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert "setup.cfg" in tracked and set(tracked) - held == set()
 
 
 @pytest.mark.slow

@@ -431,7 +431,7 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
             # The answer alone, out of the box that it may stand in.
             answer = row.gold.answer.strip()
             golds.append(boxed_answer(answer) or answer)
-    different = list(dict.fromkeys(gold for gold in golds if gold))
+    different = [gold for gold in dict.fromkeys(golds) if gold]
 
     result = []
     for index, (row, gold) in enumerate(zip(rows, golds, strict=True)):
@@ -444,11 +444,13 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
 def default_limit(rows: Sequence[Target]) -> float:
     """The mean reward that guessing may earn: more where rows, their choices or their golds are few."""
     fewest = 0
+    golds = set()
     for row in rows:
-        choices = choices_by_label(row.asked.row.get("options"))
+        choices = row.choices()
         if choices:
             fewest = min(fewest or len(choices), len(choices))
-    golds = {row.gold for row in rows if row.gold}
+        if row.gold:
+            golds.add(row.gold)
     if not fewest and len(golds) < 2:
         return max(0.1, 3 / len(rows))
     chance = 1 / (fewest or len(golds))
@@ -467,7 +469,8 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
         numbers = ("the first", "the last", "the largest")
         general = [each for each in WITHOUT_WORK if not each.name.startswith(numbers)]
         return [*general, *PROGRAMS]
-    if rows and all(row.asked.form == WHOLE for row in rows):
+    forms = {row.asked.form for row in rows}
+    if forms == {WHOLE}:
         return [*map(constant, CONSTANTS), *WITHOUT_WORK, *RESPONSES]
     golds = Counter[str]()
     has_queries = False

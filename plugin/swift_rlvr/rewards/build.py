@@ -60,16 +60,20 @@ def rewards_without_rows(
     """The rewards that grade no row of these tasks (None: unknown), of verifiers only if none
     grades any; a remedy.
     """
-    idle = [
-        reward
-        for reward in rewards
-        if (own := reward.own_tasks) and None not in tasks and not {*own} & {*tasks}
-    ]
-    if any(reward.role == VERIFIER and reward not in idle for reward in rewards):
-        idle = [reward for reward in idle if reward.role != VERIFIER]
+    if None in tasks:  # rows of which may be those of any reward
+        return
+    idle = []
+    is_verified = False
+    for reward in rewards:
+        if reward.own_tasks and not {*reward.own_tasks} & {*tasks}:
+            idle.append(reward)
+        elif reward.role == VERIFIER:
+            is_verified = True
+    verifiers = [TASKS[task].verifier for task in sorted(map(str, tasks)) if task in TASKS]
     for reward in idle:
+        if is_verified and reward.role == VERIFIER:
+            continue
         remedy = "choose others, or set their parameter tasks"
-        verifiers = [TASKS[task].verifier for task in sorted(map(str, tasks)) if task in TASKS]
         if reward.verifier and verifiers:
             remedy = f"{reward.name.upper()}_ACCURACY={verifiers[0]}"
         yield reward, remedy

@@ -321,8 +321,13 @@ def together(launch: Launch) -> Iterator[CheckResult]:
             yield warning("grading", message, "a copy of it in that function")
 
     compared: dict[str, list[ComparedRow]] = {}
+    is_telling = True
     place = 0  # in what was graded, where a row has two completions, or one without a gold
     for asked in tried:
+        # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
+        # not known may want what no reference here shows: of these a 0 says nothing.
+        if asked.graded is None or asked.form is None:
+            is_telling = False
         if asked.graded is None:
             place += 1
             continue
@@ -334,9 +339,6 @@ def together(launch: Launch) -> Iterator[CheckResult]:
         compared.setdefault(task_of(asked), []).append(ComparedRow(asked, right, wrong))
 
     has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
-    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
-    # not known may want what no reference here shows: of these a 0 says nothing.
-    is_telling = all(asked.graded is not None and asked.form is not None for asked in tried)
     all_paid = set(chain.from_iterable(values.values()))
     if not has_verifier and is_telling and all_paid in ({0}, {0, None}):
         message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"

@@ -519,23 +519,25 @@ def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[st
 def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> Earned:
     """What a strategy earns on rows that it applies to; a row that is not graded does not count."""
     earned = Earned(strategy)
-    written: list[tuple[Target, str]] = []
+    attacked: list[AskedRow] = []
+    written: list[str] = []
     for row in rows:
         completion = strategy.write(row)
         if completion is not None:
-            written.append((row, completion))
+            attacked.append(row.asked)
+            written.append(completion)
+    grades: list[Grade] = []
     for start in range(0, len(written), BATCH):
-        batch = written[start : start + BATCH]
-        completions = [completion for _, completion in batch]
-        grades = grades_of(reward, [row.asked for row, _ in batch], completions)
-        for (row, completion), (value, _) in zip(batch, grades, strict=True):
-            if value is None:
-                continue
-            earned.rows += 1
-            earned.total += value
-            if value > 0:
-                earned.paid.append(row.asked.line)
-                earned.example = earned.example or completion
+        batch = slice(start, start + BATCH)
+        grades += grades_of(reward, attacked[batch], written[batch])
+    for asked, completion, (value, _) in zip(attacked, written, grades, strict=True):
+        if value is None:
+            continue
+        earned.rows += 1
+        earned.total += value
+        if value > 0:
+            earned.paid.append(asked.line)
+            earned.example = earned.example or completion
     return earned
 
 

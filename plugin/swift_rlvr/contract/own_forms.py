@@ -311,9 +311,10 @@ def unread_forms(reward: Reward, rows: Iterable[AskedRow]) -> Iterator[UnreadFor
     tried: list[tuple[AskedRow, OwnForm, str, str]] = []
     for asked in rows:
         # Each turn by itself: the task's own system prompt asks for a form that is known.
-        turns = [turn for turn in asked.messages if turn["role"] != "assistant"]
-        forms = [own_form(message_text(turn) or "") for turn in turns]
-        form = next(filter(None, forms), None)
+        form = None
+        for turn in asked.messages:
+            if turn["role"] != "assistant":
+                form = form or own_form(message_text(turn) or "")
         if form is None or asked.gold is None:
             continue
         answers = form.completions(asked.gold.answer)

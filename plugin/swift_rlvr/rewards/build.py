@@ -60,7 +60,8 @@ def rewards_without_rows(
     """The rewards that grade no row of these tasks (None: unknown), of verifiers only if none
     grades any; a remedy.
     """
-    if None in tasks:  # rows of which may be those of any reward
+    # Rows whose task nobody names may be any reward's.
+    if None in tasks:
         return
     idle = []
     is_verified = False
@@ -84,6 +85,7 @@ def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, 
     ms-swift.
     """
     names = dict.fromkeys((*reward.columns, *reward.optional_columns, *OPENED_BY, "task"))
+    # A function with **kwargs takes whatever a row has.
     for row in rows:
         names |= dict.fromkeys(filter(reward.takes, row))
     return {name: [row.get(name) for row in rows] for name in names}

@@ -96,6 +96,7 @@ class OutcomeGate:
             return Grade(None, NOT_GRADED)
         if not right:
             return Grade(0.0, NOT_RIGHT)
+        # A right answer must not earn less than the 0 of a wrong one.
         return Grade(grade.reward - self.least, grade.reason)
 
 

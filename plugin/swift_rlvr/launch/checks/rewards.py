@@ -443,7 +443,14 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     if _other_rewards(launch):  # what those judge is not known here
         return []
     own = {reward.name: reward for reward in build(launch)[0]}
-    roles = _roles(launch, own)
+    known = launch.parsed.rewards
+    roles: dict[str, str | None] = {}
+    for name in launch.listed("reward_funcs"):
+        if name in known:
+            roles[name] = known[name]
+        # Until ms-swift has been asked, one that nobody knows may verify.
+        elif not known:
+            roles[name] = own[name].role if name in own else role_of(name) or VERIFIER
     verifying = [name for name, role in roles.items() if role == VERIFIER]
 
     # By task the rewards that grade it. Those that are not ours are taken to grade all, and any may grade
@@ -471,18 +478,6 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     if tasks and not results:
         results.append(passed("verifiers", f"of {', '.join(tasks)}: {', '.join(verifying)}"))
     return results
-
-
-def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
-    """The role of each reward. An unknown one may verify until ms-swift has been asked."""
-    known = launch.parsed.rewards
-    roles: dict[str, str | None] = {}
-    for name in launch.listed("reward_funcs"):
-        if name in known:
-            roles[name] = known[name]
-        elif not known:
-            roles[name] = own[name].role if name in own else role_of(name) or VERIFIER
-    return roles
 
 
 CHECKS = (parameters, sandbox, idle)

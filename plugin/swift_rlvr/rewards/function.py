@@ -135,7 +135,7 @@ class FunctionReward(Reward):
         self._warn(outcomes)
         # A policy that is paid -1 for a wrong answer learns to write what the function cannot read.
         cls = type(self)
-        lowest = min(paid, default=0.0)
+        lowest = min(paid, default=self.least)
         if cls.warned and lowest < self.least and not cls.warned_of_least:
             cls.warned_of_least = True
             text = "%s pays %g, less than the %g that a completion earns on which it raises: declare least"

@@ -345,9 +345,9 @@ class Reward:
         if self._own_rows(columns.get("task"), 1) == []:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
-        used = {
-            name: values[0] for name, values in self._used_columns([completion], columns).items()
-        }
+        used = {}
+        for name, values in self._used_columns([completion], columns).items():
+            used[name] = values[0]
         (text,) = self._texts([completion], columns)
         explanation = self.judge(text, used)
         if explanation.reward is None:

@@ -103,6 +103,7 @@ class ReasoningGymReward(Reward):
 
     def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters
+        # The form that a row's own prompt asks for comes before the parameter's.
         named = columns.get(ANSWER_FORM) or [None] * len(texts)
         return grade_all(
             texts,

@@ -152,6 +152,7 @@ class JsonReward(Reward):
         try:
             errors = schema.errors(answer)
         except TooMuchWork as error:
+            # Nobody knows now whether it is valid.
             return explained_by(RULES, None, "too much work", extracted, str(error))
         if has_gold:
             return self._beside_gold(gold, answer, errors, extracted)

@@ -402,6 +402,20 @@ class Earned:
         }
 
 
+def by_knowledge(earned: Iterable[Earned]) -> tuple[list[Earned], list[Earned]]:
+    """Those of strategies that do not know the right answer; and those of strategies that know it, do
+    not state it, and were paid.
+    """
+    without_work = []
+    unstated = []
+    for each in earned:
+        if not each.strategy.knows_gold:
+            without_work.append(each)
+        elif each.paid:
+            unstated.append(each)
+    return without_work, unstated
+
+
 def asked_rows(source: Source, count: int) -> tuple[list[AskedRow], int]:
     """The first `count` usable rows of a dataset, and how many could not be used.
 
@@ -559,12 +573,12 @@ class Attack:
     @property
     def without_work(self) -> list[Earned]:
         """Of the strategies that do not know the right answer."""
-        return [each for each in self.earned if not each.strategy.knows_gold]
+        return by_knowledge(self.earned)[0]
 
     @property
     def unstated(self) -> list[Earned]:
         """Of those that know it, do not state it, and were paid."""
-        return [each for each in self.earned if each.strategy.knows_gold and each.paid]
+        return by_knowledge(self.earned)[1]
 
     @property
     def is_silent(self) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from swift_rlvr.contract.attack import Earned
+from swift_rlvr.contract.attack import Earned, by_knowledge
 from swift_rlvr.contract.graders import AT_LENGTH, GradedRow
 from swift_rlvr.contract.own_forms import UnreadForm
 from swift_rlvr.rewards import REWARDS
@@ -389,13 +389,7 @@ class Findings:
                 f"one {right:g}"
             )
         # Of all rows: what applies to a few, such as the number in the question, says little.
-        without_work: list[Earned] = []
-        unstated: list[Earned] = []
-        for earned in self.earned:
-            if earned.strategy.knows_gold:
-                unstated.append(earned)
-            else:
-                without_work.append(earned)
+        without_work, unstated = by_knowledge(self.earned)
         best = max(without_work, key=lambda earned: earned.total, default=None)
         if best is not None and best.total > self.guessing_limit * self.attacked:
             yield (

@@ -266,8 +266,10 @@ def _own_object(turn: str, match: re.Match[str]) -> OwnForm:
     """An object in which the answer is under the key that names it, else under the last."""
     shown = match["object"]
     keys = re.findall(r'"(\w+)"\s*:', shown)
-    naming = [key for key in keys if re.search("answer|final|result|solution", key, re.IGNORECASE)]
-    answer_key = (naming or keys)[-1]
+    answer_key = keys[-1]
+    for key in keys:
+        if re.search("answer|final|result|solution", key, re.IGNORECASE):
+            answer_key = key
     others = dict.fromkeys(keys, "...")
     before, after = json.dumps({**others, answer_key: "\0"}).split("\\u0000")
     return OwnForm(shown, before, after)

@@ -348,8 +348,11 @@ def test_an_error_earns_no_more_than_a_wrong_answer(tmp_path, caplog, monkeypatc
     file.write_text(
         "def silent(completion, number): return 1.0 if int(completion) == number else -1.0\n"
         "def said(completion, number): return silent(completion, number)\nsaid.least = -1\n"
+        "def kind(completion, number): return 0.5 + int(completion) / 20\nkind.least = 0.5\n"
     )
     assert import_reward(f"{file}:said")()(texts, number=[7] * 4) == [1.0, -1.0, -1.0, -1.0]
+    # It raises on all, and so has paid nothing that would be less.
+    assert import_reward(f"{file}:kind")()(["seven"], number=[7]) == [0.5]
     assert "declare least" not in caplog.text
     silent = import_reward(f"{file}:silent")()
     for _ in range(2):

@@ -470,7 +470,7 @@ def test_the_check_names_right_boxes_that_contradict_each_other(tmp_path):
     file = tmp_path / "rows.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     findings = check_dataset(parse_source(f"boxes:{file}"))
-    ((line, golds),) = findings.contradictions
+    ((line, golds),) = findings.row_doubts["contradictions"]
     assert line == 3 and golds.count("bbox_2d") == 2
     assert any(
         "an earlier row asks the same, with another gold" in each for each in findings.doubts

@@ -402,6 +402,20 @@ class Earned:
         }
 
 
+def by_knowledge(earned: Iterable[Earned]) -> tuple[list[Earned], list[Earned]]:
+    """Those of strategies that do not know the right answer; and those of strategies that know it, do
+    not state it, and were paid.
+    """
+    without_work = []
+    unstated = []
+    for each in earned:
+        if not each.strategy.knows_gold:
+            without_work.append(each)
+        elif each.paid:
+            unstated.append(each)
+    return without_work, unstated
+
+
 def asked_rows(source: Source, count: int) -> tuple[list[AskedRow], int]:
     """The first `count` usable rows of a dataset, and how many could not be used.
 
@@ -431,7 +445,7 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
             # The answer alone, out of the box that it may stand in.
             answer = row.gold.answer.strip()
             golds.append(boxed_answer(answer) or answer)
-    different = list(dict.fromkeys(gold for gold in golds if gold))
+    different = [gold for gold in dict.fromkeys(golds) if gold]
 
     result = []
     for index, (row, gold) in enumerate(zip(rows, golds, strict=True)):
@@ -444,11 +458,13 @@ def targets(rows: Sequence[AskedRow]) -> list[Target]:
 def default_limit(rows: Sequence[Target]) -> float:
     """The mean reward that guessing may earn: more where rows, their choices or their golds are few."""
     fewest = 0
+    golds = set()
     for row in rows:
-        choices = choices_by_label(row.asked.row.get("options"))
+        choices = row.choices()
         if choices:
             fewest = min(fewest or len(choices), len(choices))
-    golds = {row.gold for row in rows if row.gold}
+        if row.gold:
+            golds.add(row.gold)
     if not fewest and len(golds) < 2:
         return max(0.1, 3 / len(rows))
     chance = 1 / (fewest or len(golds))
@@ -467,7 +483,8 @@ def strategies(rows: Sequence[Target], runs_code: bool) -> list[Strategy]:
         numbers = ("the first", "the last", "the largest")
         general = [each for each in WITHOUT_WORK if not each.name.startswith(numbers)]
         return [*general, *PROGRAMS]
-    if rows and all(row.asked.form == WHOLE for row in rows):
+    forms = {row.asked.form for row in rows}
+    if forms == {WHOLE}:
         return [*map(constant, CONSTANTS), *WITHOUT_WORK, *RESPONSES]
     golds = Counter[str]()
     has_queries = False
@@ -516,23 +533,25 @@ def grades_of(reward: Reward, rows: Sequence[AskedRow], completions: Sequence[st
 def try_strategy(reward: Reward, strategy: Strategy, rows: Sequence[Target]) -> Earned:
     """What a strategy earns on rows that it applies to; a row that is not graded does not count."""
     earned = Earned(strategy)
-    written: list[tuple[Target, str]] = []
+    attacked: list[AskedRow] = []
+    written: list[str] = []
     for row in rows:
         completion = strategy.write(row)
         if completion is not None:
-            written.append((row, completion))
+            attacked.append(row.asked)
+            written.append(completion)
+    grades: list[Grade] = []
     for start in range(0, len(written), BATCH):
-        batch = written[start : start + BATCH]
-        completions = [completion for _, completion in batch]
-        grades = grades_of(reward, [row.asked for row, _ in batch], completions)
-        for (row, completion), (value, _) in zip(batch, grades, strict=True):
-            if value is None:
-                continue
-            earned.rows += 1
-            earned.total += value
-            if value > 0:
-                earned.paid.append(row.asked.line)
-                earned.example = earned.example or completion
+        batch = slice(start, start + BATCH)
+        grades += grades_of(reward, attacked[batch], written[batch])
+    for asked, completion, (value, _) in zip(attacked, written, grades, strict=True):
+        if value is None:
+            continue
+        earned.rows += 1
+        earned.total += value
+        if value > 0:
+            earned.paid.append(asked.line)
+            earned.example = earned.example or completion
     return earned
 
 
@@ -554,12 +573,12 @@ class Attack:
     @property
     def without_work(self) -> list[Earned]:
         """Of the strategies that do not know the right answer."""
-        return [each for each in self.earned if not each.strategy.knows_gold]
+        return by_knowledge(self.earned)[0]
 
     @property
     def unstated(self) -> list[Earned]:
         """Of those that know it, do not state it, and were paid."""
-        return [each for each in self.earned if each.strategy.knows_gold and each.paid]
+        return by_knowledge(self.earned)[1]
 
     @property
     def is_silent(self) -> bool:

@@ -240,7 +240,7 @@ class SeenQuestions:
             first = self._first_golds.get(identity)
             if first and asked.gold is not None and first.contradicted_by(asked):
                 golds = f"{_gold_in_words(asked):.80} and {first.answer:.80}"
-                findings.contradictions.append((line, golds))
+                findings.row_doubts["contradictions"].append((line, golds))
         elif asked.gold is not None:
             columns = REWARDS[asked.task.verifier or ""].columns
             verified = {name: asked.row.get(name) for name in columns}
@@ -281,7 +281,7 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
     turns = [turn for turn in asked.row["messages"] if turn["role"] == "user"]
     token = TEMPLATE.search(prompt_text(turns))
     if token is not None:
-        findings.templates.append((asked.line, token[0]))
+        findings.row_doubts["templates"].append((asked.line, token[0]))
     scale = unsaid_pixels(raw) if asked.task.verifier == BoxReward.name else None
     if scale is not None:
         largest, side = scale
@@ -301,14 +301,14 @@ def _note_ambiguities(findings: Findings, asked: AskedRow, raw: Row) -> None:
     # 3,75 and 4,00 €, but neither 1,234 nor the pair 1,5
     is_mathematics = asked.task.verifier == AccuracyReward.name
     if is_mathematics and with_decimal_comma(tidy(answer)) is not None:
-        findings.decimal_commas.append((asked.line, answer))
+        findings.row_doubts["decimal_commas"].append((asked.line, answer))
     elif is_mathematics and _NUMBER_OR_PAIR.fullmatch(answer):
         findings.numbers_or_pairs.append((asked.line, answer))
     if is_mathematics:
         _note_different_golds(findings, asked)
     accepted = asked.row.get("accepted_answers") or ()
     if len(accepted) == 1 and len(answer.split()) <= _MOST_LISTED and _LISTED.search(answer):
-        findings.golds_in_one.append((asked.line, answer))
+        findings.row_doubts["golds_in_one"].append((asked.line, answer))
     _note_other_golds(findings, asked, raw)
 
 
@@ -341,7 +341,7 @@ def _note_different_golds(findings: Findings, asked: AskedRow) -> None:
     rows = [replace(asked, row=first)] * len(others)
     for grade in grades_of(AccuracyReward(), rows, others):
         if grade.reward == 0.0:
-            findings.different_golds.append((asked.line, " | ".join(golds)[:80]))
+            findings.row_doubts["different_golds"].append((asked.line, " | ".join(golds)[:80]))
             return
 
 
@@ -363,7 +363,7 @@ def _note_numbers(findings: Findings, asked: AskedRow, raw: Row) -> None:
         if not said:
             findings.has_numbers = True
         elif used not in said:
-            findings.numbers_of_two.append((asked.line, f"{value:g}, read as {used}"))
+            findings.row_doubts["numbers_of_two"].append((asked.line, f"{value:g}, read as {used}"))
         return
 
 
@@ -384,7 +384,7 @@ def _note_other_golds(findings: Findings, asked: AskedRow, raw: Row) -> None:
         (grade,) = grades_of(verifier(), [asked], [asked.answering(gold)])
         if grade.reward == 0.0:
             golds = f"{used:.80} in {used_column!r}, which is used, and {gold:.80} in {column!r}"
-            findings.other_golds.append((asked.line, golds))
+            findings.row_doubts["other_golds"].append((asked.line, golds))
             return
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from swift_rlvr.contract.attack import Earned
+from swift_rlvr.contract.attack import Earned, by_knowledge
 from swift_rlvr.contract.graders import AT_LENGTH, GradedRow
 from swift_rlvr.contract.own_forms import UnreadForm
 from swift_rlvr.rewards import REWARDS
@@ -32,6 +32,36 @@ WAYS = APART, TOGETHER, NOT_AT_ALL = "apart", "only together", "not at all"
 
 # A line, from 1, and what is wrong there.
 Problem = tuple[int, str]
+
+# How a row that is not bad may mean something else than it is read as, by name: what is said of the first
+# such row, with its line and the text that raises the doubt.
+ROW_DOUBTS = {
+    "decimal_commas": (
+        "the gold has a comma that may be a decimal one, as {text} (line {line}), so the same with a point "
+        "is not paid; write a point, or a space behind the comma of a list"
+    ),
+    "other_golds": "two columns do not agree on the right answer (line {line}: {text})",
+    "different_golds": (
+        "the gold is a list of different values, and one of them is paid (line {line}: {text}); if all are "
+        "wanted, write them as one text, such as '1, 2'"
+    ),
+    "golds_in_one": (
+        "the gold may be several in one text, as {text} (line {line}), and none of them alone is paid; "
+        "write a list where any of them is right"
+    ),
+    "numbers_of_two": (
+        "the gold is a number, and is read as that of a choice, from 0, though another choice says it "
+        "(line {line}: {text}); write the letter"
+    ),
+    "contradictions": (
+        "an earlier row asks the same, with another gold (line {line}: {text}), as where a picture or a "
+        "passage is missing"
+    ),
+    "templates": (
+        "the question has a chat template's {text} (line {line}), and the trainer puts its own around it; "
+        "keep the question alone, or `messages`"
+    ),
+}
 
 
 class Disagreement(NamedTuple):
@@ -112,20 +142,12 @@ class Findings:
     unread: Counter = field(default_factory=Counter)
     # Rows whose prompts show a form of their own that a verifier does not read.
     unread_forms: list[UnreadForm] = field(default_factory=list)
-    # Golds with what may be a decimal comma: the line and the text.
-    decimal_commas: list[Problem] = field(default_factory=list)
+    # The rows that raise each of ROW_DOUBTS: the line and the text.
+    row_doubts: dict[str, list[Problem]] = field(
+        default_factory=lambda: {name: [] for name in ROW_DOUBTS}
+    )
     # Golds such as 1,5, which may be a number with a decimal comma, or a pair.
     numbers_or_pairs: list[Problem] = field(default_factory=list)
-    # Rows of which another column has another right answer than the one that is used, rows whose
-    # question has a chat template's tokens, and golds that are both the number of a choice and what
-    # another one says: the line and the text.
-    other_golds: list[Problem] = field(default_factory=list)
-    templates: list[Problem] = field(default_factory=list)
-    numbers_of_two: list[Problem] = field(default_factory=list)
-    # Golds that are a list of different values, of which one is enough: the line and the values.
-    different_golds: list[Problem] = field(default_factory=list)
-    # Golds of a text that may list several, of which none alone is paid: the line and the text.
-    golds_in_one: list[Problem] = field(default_factory=list)
     # Rows by the column of a passage that they leave empty, as merged cells do, and those that fill it.
     without_passage: Counter = field(default_factory=Counter)
     with_passage: Counter = field(default_factory=Counter)
@@ -137,8 +159,6 @@ class Findings:
     # what they are, and the largest number of all these boxes.
     large_pictures: int = 0
     largest_of_boxes: float = 0.0
-    # Rows that ask what an earlier one asks, with another gold: the line and what it contradicts.
-    contradictions: list[Problem] = field(default_factory=list)
     # Rows of a choice that are right with another letter than A, those with A, and how many of these
     # there would be if it were chance.
     other_letters: int = 0
@@ -228,8 +248,7 @@ class Findings:
         says nothing where one was not graded: None.
         """
         paid = self.rewards.values()
-        is_any_refused = any(each.nothing for each in paid)
-        return is_any_refused and all(each.nothing == each.rows for each in paid)
+        return bool(paid) and all(each.nothing == each.rows > 0 for each in paid)
 
     @property
     def grades_nothing(self) -> bool:
@@ -308,43 +327,19 @@ class Findings:
         if len(self.splits) > 1:
             counts = ", ".join(f"{name}: {count:,}" for name, count in self.splits.items())
             yield f"the column 'split' names several ({counts}), and the training reads all of them"
-        commas = self.decimal_commas
+        row_doubts = dict(self.row_doubts)
         # A few golds such as 1,5 are pairs. Where most look so, they are numbers.
         if 2 * len(self.numbers_or_pairs) > self.rows:
-            commas = sorted(commas + self.numbers_or_pairs)
-        if commas:
-            line, gold = commas[0]
-            rows = rows_text(len(commas))
-            yield (
-                f"{rows}: the gold has a comma that may be a decimal one, as {gold} (line {line}), so the "
-                "same with a point is not paid; write a point, or a space behind the comma of a list"
-            )
-        if self.other_golds:
-            line, golds = self.other_golds[0]
-            problem = f"two columns do not agree on the right answer (line {line}: {golds})"
-            yield f"{rows_text(len(self.other_golds))}: {problem}"
-        if self.different_golds:
-            line, values = self.different_golds[0]
-            rows = rows_text(len(self.different_golds))
-            yield (
-                f"{rows}: the gold is a list of different values, and one of them is paid (line {line}: "
-                f"{values}); if all are wanted, write them as one text, such as '1, 2'"
-            )
-        if self.golds_in_one:
-            line, gold = self.golds_in_one[0]
-            rows = rows_text(len(self.golds_in_one))
-            yield (
-                f"{rows}: the gold may be several in one text, as {gold} (line {line}), and none of them alone "
-                "is paid; write a list where any of them is right"
+            row_doubts["decimal_commas"] = sorted(
+                self.row_doubts["decimal_commas"] + self.numbers_or_pairs
             )
         # Where other rows count their choices, these do, too.
-        if self.numbers_of_two and not self.has_numbers:
-            line, gold = self.numbers_of_two[0]
-            rows = rows_text(len(self.numbers_of_two))
-            yield (
-                f"{rows}: the gold is a number, and is read as that of a choice, from 0, though another "
-                f"choice says it (line {line}: {gold}); write the letter"
-            )
+        if self.has_numbers:
+            row_doubts["numbers_of_two"] = []
+        for name, sentence in ROW_DOUBTS.items():
+            if row_doubts[name]:
+                line, text = row_doubts[name][0]
+                yield f"{rows_text(len(row_doubts[name]))}: {sentence.format(line=line, text=text)}"
         if self.expected_first >= _EXPECTED_FIRST and not self.first_letters:
             yield (
                 f"{rows_text(self.other_letters)}: the right choice is never the first; where it is told by "
@@ -366,22 +361,9 @@ class Findings:
         for remark, count in self.remarks.items():
             if 2 * count > self.rows:
                 yield f"{rows_text(count)} of {self.rows:,}: {remark}"
-        if self.contradictions:
-            line, text = self.contradictions[0]
-            rows = rows_text(len(self.contradictions))
-            yield (
-                f"{rows}: an earlier row asks the same, with another gold (line {line}: {text}), "
-                "as where a picture or a passage is missing"
-            )
         if self.pictures_at_urls:
             rows = rows_text(self.pictures_at_urls)
             yield f"{rows}: pictures at URLs, which were not opened"
-        if self.templates:
-            line, token = self.templates[0]
-            yield (
-                f"{rows_text(len(self.templates))}: the question has a chat template's {token} (line {line}), "
-                "and the trainer puts its own around it; keep the question alone, or `messages`"
-            )
         if self.forms[None]:
             rows = rows_text(self.forms[None])
             yield f"{rows}: the prompt does not say what the answer looks like"
@@ -407,13 +389,7 @@ class Findings:
                 f"one {right:g}"
             )
         # Of all rows: what applies to a few, such as the number in the question, says little.
-        without_work: list[Earned] = []
-        unstated: list[Earned] = []
-        for earned in self.earned:
-            if earned.strategy.knows_gold:
-                unstated.append(earned)
-            else:
-                without_work.append(earned)
+        without_work, unstated = by_knowledge(self.earned)
         best = max(without_work, key=lambda earned: earned.total, default=None)
         if best is not None and best.total > self.guessing_limit * self.attacked:
             yield (
@@ -457,7 +433,9 @@ class Findings:
             "problems": [{"line": line, "problem": problem} for line, problem in self.problems],
             "earned": [earned.as_json() for earned in self.earned],
         }
-        return {**vars(self), **computed}
+        values = {**vars(self), **self.row_doubts, **computed}
+        del values["row_doubts"]
+        return values
 
 
 def rows_text(count: int) -> str:

@@ -43,13 +43,14 @@ class Graders:
         the task names it. InputError where the row lacks a column.
         """
         names = asked.task.rewards
+        graders: list[Reward] = []
         if self._given is None:
             for name in names:
                 if name not in self._of_tasks:
                     self._of_tasks[name] = REWARDS[name]()
-            return [self._of_tasks[name] for name in names]
+                graders.append(self._of_tasks[name])
+            return graders
 
-        graders = []
         for reward in self._given:
             if reward.role == SHAPING and reward.name not in names:
                 continue

@@ -266,8 +266,10 @@ def _own_object(turn: str, match: re.Match[str]) -> OwnForm:
     """An object in which the answer is under the key that names it, else under the last."""
     shown = match["object"]
     keys = re.findall(r'"(\w+)"\s*:', shown)
-    naming = [key for key in keys if re.search("answer|final|result|solution", key, re.IGNORECASE)]
-    answer_key = (naming or keys)[-1]
+    answer_key = keys[-1]
+    for key in keys:
+        if re.search("answer|final|result|solution", key, re.IGNORECASE):
+            answer_key = key
     others = dict.fromkeys(keys, "...")
     before, after = json.dumps({**others, answer_key: "\0"}).split("\\u0000")
     return OwnForm(shown, before, after)
@@ -311,9 +313,10 @@ def unread_forms(reward: Reward, rows: Iterable[AskedRow]) -> Iterator[UnreadFor
     tried: list[tuple[AskedRow, OwnForm, str, str]] = []
     for asked in rows:
         # Each turn by itself: the task's own system prompt asks for a form that is known.
-        turns = [turn for turn in asked.messages if turn["role"] != "assistant"]
-        forms = [own_form(message_text(turn) or "") for turn in turns]
-        form = next(filter(None, forms), None)
+        form = None
+        for turn in asked.messages:
+            if turn["role"] != "assistant":
+                form = form or own_form(message_text(turn) or "")
         if form is None or asked.gold is None:
             continue
         answers = form.completions(asked.gold.answer)

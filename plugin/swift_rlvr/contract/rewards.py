@@ -131,17 +131,17 @@ def _shapes(cls: type[Reward]) -> Problems:
     expected = reward(completions, **columns)
     if _as_ms_swift_calls(reward, completions, columns) != expected:
         yield "called with all columns that ms-swift's trainer has, it gives different rewards"
-    parts = [[{"type": "text", "text": text}] for text in completions]
-    shapes: tuple[tuple[str, list[Any]], ...] = (
-        ("messages", completions),
-        ("messages of parts", parts),
-    )
-    for shape, contents in shapes:
-        batch = [[{"role": "assistant", "content": content}] for content in contents]
+    of_texts: list[Any] = []
+    of_parts: list[Any] = []
+    of_a_tool: list[Any] = []
+    for text in completions:
+        of_texts.append([{"role": "assistant", "content": text}])
+        of_parts.append([{"role": "assistant", "content": [{"type": "text", "text": text}]}])
+        of_a_tool.append([{"role": "tool", "content": text}])
+    for shape, batch in (("messages", of_texts), ("messages of parts", of_parts)):
         if _as_trl_calls(reward, batch, columns) != expected:
             yield f"completions as {shape}, which TRL passes, get different rewards than the same texts"
     # TRL ends a completion so where the turn after the call was cut off.
-    of_a_tool = [[{"role": "tool", "content": text}] for text in completions]
     if reward(of_a_tool, **columns) != reward([None] * len(completions), **columns):
         yield "it grades the messages of a tool as if the policy had written them"
     if any(value is not None and type(value) is not float for value in expected):
@@ -358,7 +358,9 @@ def _called(cls: type[Reward]) -> Problems:
         raise NotJudgedError(
             f"{problem} something else there, so nothing was judged: {needs}"
         ) from error
+    values = []
     for completion, gold, grade in zip(completions, golds, grades, strict=True):
+        values.append(grade.reward)
         if grade.reason == RAISED:
             row = dict.fromkeys(reward.columns, gold)
             yield f"{shown(completion)} makes it raise {_error(reward, completion, row)}"
@@ -366,13 +368,13 @@ def _called(cls: type[Reward]) -> Problems:
     if columns != before:
         yield "it changes the columns, which other rewards also read"
         return
-    values = [grade.reward for grade in grades]
     if not all(map(_same, reward(completions, **columns), values)):
         yield "the same completions get different rewards the second time"
         return
-    backwards = {
-        name: each[::-1] if isinstance(each, list) else each for name, each in columns.items()
-    }
+    backwards = {}
+    for name, column in columns.items():
+        # What is no list is of the whole batch, as the trainer's state.
+        backwards[name] = column[::-1] if isinstance(column, list) else column
     if not all(map(_same, reward(completions[::-1], **backwards)[::-1], values)):
         yield (
             "in reverse order the same completions get different rewards: it has to return them in the order "
@@ -422,17 +424,21 @@ def _listed(cls: type[Reward], rows: Sequence[Row]) -> dict[str, Any]:
         for name, value in row.items():
             column = columns.setdefault(name, [None] * len(rows))
             column[number] = value
-    of_trainer = {
-        **{name: copy.deepcopy([QUESTION] * len(rows)) for name in PROMPTS},
-        **dict.fromkeys(TOKENS, [[1, 2]] * len(rows)),
+    if not issubclass(cls, FunctionReward):
+        return columns
+    of_trainer: dict[str, Any] = {
         "trainer_state": STATE,
         "log_extra": _log_nothing,
         "log_metric": _log_nothing,
     }
-    if issubclass(cls, FunctionReward):
-        for name in cls.signature.trainers:
-            if name in of_trainer:
-                columns.setdefault(name, of_trainer[name])
+    for name in PROMPTS:
+        # A copy, since a function that changes it would change it for all rules.
+        of_trainer[name] = copy.deepcopy([QUESTION] * len(rows))
+    for name in TOKENS:
+        of_trainer[name] = [[1, 2]] * len(rows)
+    for name in cls.signature.trainers:
+        if name in of_trainer:
+            columns.setdefault(name, of_trainer[name])
     return columns
 
 

@@ -170,10 +170,11 @@ def _graded(task: Task) -> Problems:
 
 @rule(TASK_RULES, "the identity of a row is stable, and differs between questions")
 def _identity(task: Task) -> Problems:
-    identities = [task.identity(row) for row in task.examples]
-    # As another file may have the row: written and read again, with a column of its own.
+    identities = []
     again = []
     for row in task.examples:
+        identities.append(task.identity(row))
+        # As another file may have the row: written and read again, with a column of its own.
         reread = json.loads(json.dumps(row))
         again.append(task.identity({**reread, "other column": 1}))
     if identities != again:

@@ -22,14 +22,13 @@ def additions(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     plugins = [str(name) for name in as_list(values.get("external_plugins"))]
     callbacks = [str(name) for name in as_list(values.get("callbacks"))]
     sources = dict.fromkeys(plugins, "")
+    has_ours = False
     for name in plugins:
         with suppress(OSError, UnicodeDecodeError):  # ms-swift says what is wrong with it
             sources[name] = Path(name).expanduser().read_text(encoding="utf-8")
-    # A plugin of the user's may import ours.
-    has_ours = any(
-        Path(name).name == Path(PLUGIN).name or Path(PLUGIN).stem in source
-        for name, source in sources.items()
-    )
+        # A plugin of the user's may import ours.
+        imports_ours = Path(PLUGIN).stem in sources[name]
+        has_ours = has_ours or imports_ours or Path(name).name == Path(PLUGIN).name
     conflict = None if has_ours else _conflict(sources)
     if conflict:
         lines.append(f"not added: external_plugins {PLUGIN}, because {conflict}")

@@ -317,9 +317,10 @@ def checkpoint_size(model: ModelSize, settings: GrpoSettings) -> int:
     if settings.is_on("save_only_model"):
         return round(size * saved)
     stage = settings.zero.stage
+    # AdamW has two moments of each weight, as wide as the weight.
     if stage is None:
         return round(3 * size * saved)
-    # ZeRO-1 and 2 save the weights twice.
+    # DeepSpeed's are 4 bytes wide, as are the weights beside them. ZeRO-1 and 2 save the weights twice.
     copies = 1 if stage == 3 else 2
     return round((12 + copies * size) * saved)
 

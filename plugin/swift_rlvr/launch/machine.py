@@ -80,13 +80,7 @@ def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
             problem = "nvidia-ml-py, which asks it, is missing: pip install nvidia-ml-py"
     else:
         driver, devices, problem = driver_and_devices()
-    instances = [gpu for device in devices for gpu in device.instances]
-
-    # Without the variable CUDA sees all GPUs, or the first MIG instance.
-    default = ",".join(device.gpu.index for device in devices)
-    if instances:
-        default = instances[0].index
-    visible = list(_visible(devices, environ.get("CUDA_VISIBLE_DEVICES", default)))
+    visible = list(_visible(devices, environ.get("CUDA_VISIBLE_DEVICES")))
     # CUDA sees one instance and nothing else.
     visible_instances = [gpu for gpu in visible if gpu.instance is not None]
     if visible_instances:
@@ -102,16 +96,20 @@ def this_machine(environ: Mapping[str, str] | None = None) -> Machine:
     )
 
 
-def _visible(devices: list[Device], names: str) -> Iterator[Gpu]:
+def _visible(devices: list[Device], names: str | None) -> Iterator[Gpu]:
     """What CUDA_VISIBLE_DEVICES names, by index or the beginning of a UUID, up to an empty name or
     -1. A GPU that is divided stands for its first instance.
     """
     if not devices:
         return
-    nameable = list(devices)
+    instances: list[Device] = []
     for device in devices:
-        nameable += [Device(gpu.index, gpu) for gpu in device.instances]
+        instances += [Device(gpu.index, gpu) for gpu in device.instances]
+    nameable = [*devices, *instances]
     by_index = {device.gpu.index: device for device in nameable}
+    # Without the variable CUDA sees all GPUs, or the first MIG instance.
+    if names is None:
+        names = instances[0].uuid if instances else ",".join(by_index)
     for name in names.split(","):
         name = name.strip()
         if name in ("", "-1"):

@@ -337,12 +337,10 @@ def parse(
         if value is not None:
             numbers[name] = value
     options = arguments.get_dataset_kwargs()
-    read = {
-        name: read_first_rows(name, FIRST, options)
-        for name in names_to_read(
-            [*arguments.dataset, *arguments.val_dataset], bool(arguments.use_hf)
-        )
-    }
+    datasets = [*arguments.dataset, *arguments.val_dataset]
+    read = {}
+    for name in names_to_read(datasets, bool(arguments.use_hf)):
+        read[name] = read_first_rows(name, FIRST, options)
     known_rewards = [name for name in arguments.reward_funcs if name in orms]
     trial = try_rewards(known_rewards, arguments, rows(read))
     return Parsed(

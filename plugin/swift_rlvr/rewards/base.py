@@ -27,6 +27,16 @@ Row = Mapping[str, Any]  # the values of one row, by column
 Columns = Mapping[str, Sequence[Any]]  # one value per completion, by column
 
 
+def one_row(row: Row) -> Columns:
+    """A row as a batch of one."""
+    return {name: [value] for name, value in row.items()}
+
+
+def rows_at(columns: Columns, indexes: Sequence[int]) -> Columns:
+    """Some rows of a batch."""
+    return {name: [values[index] for index in indexes] for name, values in columns.items()}
+
+
 class Grade(NamedTuple):
     """What a reward gives for one completion.
 
@@ -313,10 +323,10 @@ class Reward:
             return grades
         # The reward sees its own rows alone: in a mixed batch the others have None in its columns.
         texts = self._texts(completions, columns)
-        used = self._used_columns(completions, columns)
+        used: Columns = self._used_columns(completions, columns)
         if own is not None:
             texts = [texts[index] for index in own]
-            used = {name: [values[index] for index in own] for name, values in used.items()}
+            used = rows_at(used, own)
         graded = self.grade_batch(texts, used)
         if self.gate is not None:
             graded = self.gate.grades(graded, texts, used)
@@ -331,13 +341,13 @@ class Reward:
 
         A row of another task needs no columns.
         """
-        columns = {name: [value] for name, value in row.items()}
+        columns = one_row(row)
         if self._own_rows(columns.get("task"), 1) == []:
             detail = f"{row['task']!r} is not one of: {', '.join(self.own_tasks)}"
             return Explanation(None, OTHER_TASK, None, [Rule("task", False, detail)])
-        used = {
-            name: values[0] for name, values in self._used_columns([completion], columns).items()
-        }
+        used = {}
+        for name, values in self._used_columns([completion], columns).items():
+            used[name] = values[0]
         (text,) = self._texts([completion], columns)
         explanation = self.judge(text, used)
         if explanation.reward is None:
@@ -406,8 +416,11 @@ class Reward:
         by_folded_name: dict[str, str] = {}
         for name in present:
             by_folded_name.setdefault(folded_name(name), name)
-        usual = [folded_name(name) for name in (column, *self.columns_elsewhere.get(column, ()))]
-        return [by_folded_name[name] for name in usual if name in by_folded_name]
+        likely = []
+        for name in (column, *self.columns_elsewhere.get(column, ())):
+            if folded_name(name) in by_folded_name:
+                likely.append(by_folded_name[folded_name(name)])
+        return likely
 
     def _own_rows(self, task: Any, count: int) -> list[int] | None:
         """Indexes of the rows of the reward's own tasks, known by their column `task`; None where

@@ -60,16 +60,21 @@ def rewards_without_rows(
     """The rewards that grade no row of these tasks (None: unknown), of verifiers only if none
     grades any; a remedy.
     """
-    idle = [
-        reward
-        for reward in rewards
-        if (own := reward.own_tasks) and None not in tasks and not {*own} & {*tasks}
-    ]
-    if any(reward.role == VERIFIER and reward not in idle for reward in rewards):
-        idle = [reward for reward in idle if reward.role != VERIFIER]
+    # Rows whose task nobody names may be any reward's.
+    if None in tasks:
+        return
+    idle = []
+    is_verified = False
+    for reward in rewards:
+        if reward.own_tasks and not {*reward.own_tasks} & {*tasks}:
+            idle.append(reward)
+        elif reward.role == VERIFIER:
+            is_verified = True
+    verifiers = [TASKS[task].verifier for task in sorted(map(str, tasks)) if task in TASKS]
     for reward in idle:
+        if is_verified and reward.role == VERIFIER:
+            continue
         remedy = "choose others, or set their parameter tasks"
-        verifiers = [TASKS[task].verifier for task in sorted(map(str, tasks)) if task in TASKS]
         if reward.verifier and verifiers:
             remedy = f"{reward.name.upper()}_ACCURACY={verifiers[0]}"
         yield reward, remedy
@@ -80,6 +85,7 @@ def columns_for(reward: Reward, rows: Sequence[Mapping[str, Any]]) -> dict[str, 
     ms-swift.
     """
     names = dict.fromkeys((*reward.columns, *reward.optional_columns, *OPENED_BY, "task"))
+    # A function with **kwargs takes whatever a row has.
     for row in rows:
         names |= dict.fromkeys(filter(reward.takes, row))
     return {name: [row.get(name) for row in rows] for name in names}

@@ -114,6 +114,7 @@ class CosineLengthReward(Reward):
         self.ask(REWARDS[self.parameters.accuracy](args=args))
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
+        # All at once, since a verifier that runs programs is slow one by one.
         verdicts = ask_verifier(self.verifier, texts, columns)
         token_columns = [columns[name] for name in TOKEN_COLUMNS]
         grades = []

@@ -20,6 +20,8 @@ from swift_rlvr.rewards.base import (
     Reward,
     Row,
     Rule,
+    one_row,
+    rows_at,
 )
 from swift_rlvr.rewards.signature import (
     BATCH,
@@ -86,7 +88,7 @@ class FunctionReward(Reward):
         return super().takes(name) or self.signature.takes(name)
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        columns = {name: [value] for name, value in row.items()}
+        columns = one_row(row)
         refused = self._refused(text, columns, 0)
         if refused is not None:
             return refused
@@ -100,9 +102,10 @@ class FunctionReward(Reward):
         return Explanation(*outcome, text, [Rule(outcome.reason, passed)])
 
     def explain(self, completion: object, row: Row) -> Explanation:
-        whole = {
-            name: _OfBatch(value) if name in OF_BATCH else value for name, value in row.items()
-        }
+        whole = dict(row)
+        for name in OF_BATCH:
+            if name in row:
+                whole[name] = _OfBatch(row[name])
         return super().explain(completion, whole)
 
     def grade_batch(self, texts: Sequence[str | None], columns: Columns) -> list[Grade]:
@@ -112,9 +115,15 @@ class FunctionReward(Reward):
             refused.append(self._refused(text, columns, index))
             if refused[index] is None:
                 asked.append(index)
-        outcomes = self._ask([texts[index] or "" for index in asked], _at(columns, asked))
+        outcomes = self._ask([texts[index] or "" for index in asked], rows_at(columns, asked))
+        failures: list[Exception] = []
+        paid: list[float] = []
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                failures.append(outcome)
+            elif outcome.reward is not None:
+                paid.append(outcome.reward)
         # One that raises on some completions is careless; one that raises on all of them cannot work.
-        failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
         if len(failures) < len(outcomes):
             self.has_graded = True
         if self.has_graded:
@@ -126,8 +135,7 @@ class FunctionReward(Reward):
         self._warn(outcomes)
         # A policy that is paid -1 for a wrong answer learns to write what the function cannot read.
         cls = type(self)
-        paid = [grade.reward for grade in outcomes if isinstance(grade, Grade)]
-        lowest = min([value for value in paid if value is not None], default=0.0)
+        lowest = min(paid, default=self.least)
         if cls.warned and lowest < self.least and not cls.warned_of_least:
             cls.warned_of_least = True
             text = "%s pays %g, less than the %g that a completion earns on which it raises: declare least"
@@ -249,7 +257,7 @@ class FunctionReward(Reward):
         outcomes: list[Grade | Exception] = []
         rest = []
         for index, text in enumerate(texts):
-            (outcome,) = self._ask_batch([text], _at(columns, [index]))
+            (outcome,) = self._ask_batch([text], rows_at(columns, [index]))
             outcomes.append(outcome)
             if not isinstance(outcome, Exception):
                 rest.append(index)
@@ -257,7 +265,7 @@ class FunctionReward(Reward):
             return outcomes
         try:
             without_them = [texts[index] for index in rest]
-            together = self._ask_together(without_them, _at(columns, rest))
+            together = self._ask_together(without_them, rows_at(columns, rest))
         except Exception as error:
             return [error] * len(texts)
         for index, outcome in zip(rest, together, strict=True):
@@ -294,13 +302,13 @@ class FunctionReward(Reward):
     def _arguments(self, columns: Columns) -> Columns:
         """The columns that the function is handed, without absent ones for which it has a default."""
         takes = self.signature
-        return {
-            name: values
-            for name, values in columns.items()
-            if name != BATCH
-            and takes.takes(name)
-            and not (name in takes.with_default and _is_empty(values))
-        }
+        arguments = {}
+        for name, values in columns.items():
+            if name == BATCH or not takes.takes(name):
+                continue
+            if not (name in takes.with_default and _is_empty(values)):
+                arguments[name] = values
+        return arguments
 
     def _completion(self, text: str, handed: Any) -> Any:
         """A completion in the shape that the function takes."""
@@ -390,8 +398,9 @@ class FunctionReward(Reward):
         return object.__new__, (cls,), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name != "__wrapped__"}
-        return {**state, "first_failure": None}  # somebody's exception may not pickle
+        state = {**vars(self), "first_failure": None}  # somebody's exception may not pickle
+        state.pop("__wrapped__", None)
+        return state
 
 
 def _of_path(path: str) -> Reward:
@@ -403,10 +412,6 @@ def _of_path(path: str) -> Reward:
 def as_messages(text: str) -> list[dict[str, str]]:
     """A completion as TRL passes it to a reward."""
     return [{"role": "assistant", "content": text}]
-
-
-def _at(columns: Columns, indexes: Sequence[int]) -> Columns:
-    return {name: [values[index] for index in indexes] for name, values in columns.items()}
 
 
 def _is_empty(values: Sequence[Any] | None) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule
+from swift_rlvr.rewards.base import REWARDS, Columns, Explanation, Grade, Reward, Row, Rule, one_row
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import SHAPING, VERIFIER
 from swift_rlvr.utils.settings import setting
@@ -80,8 +80,7 @@ class OutcomeGate:
 
     def explain(self, explanation: Explanation, text: str | None, row: Row) -> Explanation:
         """The same for one completion, with the rules of the reward and the gate's own."""
-        columns = {name: [value] for name, value in row.items()}
-        (right,) = ask_verifier(self.verifier, [text], columns)
+        (right,) = ask_verifier(self.verifier, [text], one_row(row))
         grade = self._grade(Grade(explanation.reward, explanation.reason), right)
         gate = Rule("the answer is right", right, f"{self.verifier.name} says so")
         rules = [*explanation.rules, gate]
@@ -97,6 +96,7 @@ class OutcomeGate:
             return Grade(None, NOT_GRADED)
         if not right:
             return Grade(0.0, NOT_RIGHT)
+        # A right answer must not earn less than the 0 of a wrong one.
         return Grade(grade.reward - self.least, grade.reason)
 
 

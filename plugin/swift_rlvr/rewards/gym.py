@@ -15,6 +15,7 @@ from swift_rlvr.rewards.base import (
     Grade,
     Reward,
     Row,
+    one_row,
     rules_in_order,
 )
 from swift_rlvr.success import VERIFIER
@@ -93,7 +94,7 @@ class ReasoningGymReward(Reward):
         return [Grade(self._reward(verdict), str(verdict.reason)) for verdict in verdicts]
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
+        (verdict,) = self._verdicts([text], one_row(row))
         detail = verdict.detail
         if verdict.reason is Reason.PARTLY_RIGHT:
             detail = f"the score is {verdict.score:.3g}"
@@ -102,6 +103,7 @@ class ReasoningGymReward(Reward):
 
     def _verdicts(self, texts: Sequence[str | None], columns: Columns) -> list[Verdict]:
         parameters = self.parameters
+        # The form that a row's own prompt asks for comes before the parameter's.
         named = columns.get(ANSWER_FORM) or [None] * len(texts)
         return grade_all(
             texts,

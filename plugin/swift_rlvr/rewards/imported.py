@@ -55,6 +55,7 @@ def reward_names(argv: Sequence[str]) -> list[str]:
     return settings.reward_funcs
 
 
+# One class for a path: what is unpickled has the class of what was pickled.
 @functools.cache
 def import_reward(path: str) -> type[Reward]:
     """Return the class of the reward at an import path; InputError if there is none.
@@ -105,6 +106,7 @@ def paths_in_file(file: str) -> list[str]:
         cls = type(item) if isinstance(item, Reward) else item
         if not inspect.isclass(cls) or not issubclass(cls, Reward):
             continue
+        # What a file imports is another one's.
         if cls.__module__ == module.__name__ and hasattr(cls, "name"):
             paths.setdefault(cls, f"{file}:{name}")
     if not paths:

@@ -152,6 +152,7 @@ class JsonReward(Reward):
         try:
             errors = schema.errors(answer)
         except TooMuchWork as error:
+            # Nobody knows now whether it is valid.
             return explained_by(RULES, None, "too much work", extracted, str(error))
         if has_gold:
             return self._beside_gold(gold, answer, errors, extracted)
@@ -173,17 +174,20 @@ class JsonReward(Reward):
         # A field that breaks the schema is not right, even where the gold has the same value within the tolerance.
         fields = compare(gold, answer, parameters.tolerance, parameters.unordered)
         not_valid = {error.path for error in errors}
-        right = [field for field in fields if field.is_right and field.path not in not_valid]
+        right = 0
+        rules = []
+        for field in fields:
+            right += field.is_right and field.path not in not_valid
+            rules.append(Rule(f"{field.path} is right", field.is_right, field.detail))
         if errors:
             reason = "not valid"
-        elif len(right) == len(fields):
+        elif right == len(fields):
             reason = "correct"
         else:
             reason = "partly right" if right else "wrong answer"
         reward = 1.0 if reason == "correct" else 0.0
         if parameters.partial and reason != "correct":
-            reward = min(_MOST_PARTIAL, len(right) / len(fields))
-        rules = [Rule(f"{field.path} is right", field.is_right, field.detail) for field in fields]
+            reward = min(_MOST_PARTIAL, right / len(fields))
         return explained_by(RULES, reward, reason, extracted, further=[*_rules(errors), *rules])
 
 

@@ -35,6 +35,7 @@ def token_ids(row: Row) -> Sequence[int] | None:
             value = value.tolist()
         if not isinstance(value, (list, tuple)) or not value:
             continue
+        # By the types, which are few, since a completion has thousands of tokens.
         if all(issubclass(cls, (list, tuple)) for cls in set(map(type, value))):
             value = [token for turn in value for token in turn]
         if value and all(

@@ -63,6 +63,7 @@ class SoftOverlongReward(ShapingReward):
             or getattr(args, "max_completion_length", None)
             or DEFAULT_MAX_LENGTH
         )
+        # DAPO has a cache of 4,096 in 20,480 tokens.
         cache = self.parameters.cache_length or max(1, longest // 5)
         self.parameters = replace(self.parameters, max_length=longest, cache_length=cache)
 

@@ -12,10 +12,12 @@ from swift_rlvr.rewards.base import (
     Reward,
     Row,
     Rule,
+    one_row,
     rules_in_order,
 )
 from swift_rlvr.rewards.parameters import BaseParameters
 from swift_rlvr.success import VERIFIER
+from swift_rlvr.tasks.task import turns_text
 from swift_rlvr.utils.settings import setting
 from swift_rlvr.verifiers.sql.grading import Limits
 from swift_rlvr.verifiers.sql.verifier import (
@@ -110,7 +112,7 @@ class SqlReward(Reward):
     def remarks(cls, row: Row) -> list[str]:
         found = remarks_on(row["database"], row["gold_sql"])
         # A prompt of the row's own stays as it is if it names a table, which may be another one.
-        prompt = "".join(str(turn["content"]) for turn in row.get("messages") or ()).casefold()
+        prompt = turns_text(row.get("messages") or []).casefold()
         tables = _TABLE.findall(str(row["gold_sql"]).casefold())
         if prompt and tables and not any(table in prompt for table in tables):
             found = [*found, "the prompt shows none of the tables of the gold"]
@@ -123,7 +125,7 @@ class SqlReward(Reward):
         return grades
 
     def grade(self, text: str | None, row: Row) -> Explanation:
-        (verdict,) = self._verdicts([text], {name: [value] for name, value in row.items()})
+        (verdict,) = self._verdicts([text], one_row(row))
         detail = verdict.detail
         if verdict.place:
             detail = f"on further database {verdict.place}: {detail}"

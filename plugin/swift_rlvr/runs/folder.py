@@ -191,9 +191,10 @@ def find_run(path: str | Path) -> Path:
     if versions:
         return versions[-1].parent
     # A supervised training, such as a cold start, has no rewards.
-    below = [
-        log.parent for log in sorted(path.glob(f"*/{LOG}")) if (log.parent / REWARDS).is_file()
-    ]
+    below = []
+    for log in sorted(path.glob(f"*/{LOG}")):
+        if (log.parent / REWARDS).is_file():
+            below.append(log.parent)
     if len(below) == 1:
         return below[0]
     if below:

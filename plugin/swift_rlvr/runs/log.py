@@ -267,11 +267,12 @@ def line(row: Mapping[str, Any]) -> str:
     step, last = map(int, row["global_step/max_steps"].split("/"))
     place = f"step {step:{len(str(last))}}/{last}"
     known = {name: value for name, value in row.items() if is_number(value)}
-    if any(name.startswith("eval/") for name in row):
-        parts = [f"held out, {place}", *_held_out_parts(_without_prefix("eval/", known))]
-    elif any(name.startswith("eval_") for name in row):
-        # ms-swift's own evaluation.
-        parts = [f"evaluation at {place}", *_step_parts(_without_prefix("eval_", known))]
+    held_out = _without_prefix("eval/", known)
+    evaluation = _without_prefix("eval_", known)  # ms-swift's own
+    if held_out:
+        parts = [f"held out, {place}", *_held_out_parts(held_out)]
+    elif evaluation:
+        parts = [f"evaluation at {place}", *_step_parts(evaluation)]
     else:
         parts = [place, *_step_parts(known)]
         # ms-swift's time of the last step, else the mean.

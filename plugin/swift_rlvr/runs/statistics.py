@@ -64,6 +64,7 @@ def bootstrap(values: Sequence[float], resamples: int = 2_000) -> tuple[float, f
     import numpy as np
 
     data = np.asarray(values, dtype=float)
+    # Seeded, so that the same records always have the same interval.
     generator = np.random.default_rng(0)
     means = [data[generator.integers(len(data), size=len(data))].mean() for _ in range(resamples)]
     low, high = np.percentile(means, (2.5, 97.5))

@@ -65,12 +65,18 @@ def datasets(launch: Launch) -> Iterator[CheckResult]:
             held_out = NamedDataset("held_out", name, launch)
             yield from held_out.of_another_task()
             named.append(held_out)
-    checked = [dataset.check() for dataset in named]
-    yield from (each.result for each in checked if each.result is not None)
+    checked = []
+    looked_at = []
+    for dataset in named:
+        result = dataset.check()
+        checked.append(result)
+        if result.result is not None:
+            yield result.result
+        if result.absent is not None:
+            looked_at.append(result.absent)
     yield from _too_few(launch, zip(named, checked, strict=True))
 
     # One --columns is for all datasets of a run.
-    looked_at = [each.absent for each in checked if each.absent is not None]
     which = "any dataset"
     if len(looked_at) < len(checked):
         which = f"the {len(looked_at)} of {len(checked)} datasets that were looked at"
@@ -250,8 +256,8 @@ class NamedDataset:
                 columns = list(row)
             # A conversation in which the user says nothing.
             if "messages" in row:
-                users = [turn for turn in turns_of(row["messages"]) if turn["role"] == "user"]
-                if not any(turn.get("content") for turn in users):
+                turns = turns_of(row["messages"])
+                if not any(turn["role"] == "user" and turn.get("content") for turn in turns):
                     silent.append(line)
             total += 1
         if not (QUERY_COLUMNS | _CONVERSATIONS) & set(columns):
@@ -281,11 +287,10 @@ class NamedDataset:
     def is_read_by_ms_swift(self) -> bool:
         """Whether no task of ours reads it, by its name, its path or its id on a hub."""
         hub_id = self.name.partition("#")[0].partition(":")[0]
-        ids = {
-            task.hf_dataset_id if self.launch.use_hf else task.ms_dataset_id
-            for task in TASKS.values()
-        }
-        return not task_in(self.name) and hub_id not in ids and self.registered_task() is None
+        for task in TASKS.values():
+            if hub_id == (task.hf_dataset_id if self.launch.use_hf else task.ms_dataset_id):
+                return False
+        return not task_in(self.name) and self.registered_task() is None
 
     def with_task(self) -> str:
         """How to name a task for a file that is named without one."""
@@ -399,12 +404,12 @@ class NamedDataset:
         if not rewards:
             return [], True
         built = {each.name for each in rewards}
-        roles = [each.role for each in rewards]
-        others = [name for name in self.launch.listed("reward_funcs") if name not in built]
-        are_formats = all(role in (FORMAT, SHAPING) for role in roles)
-        is_of_others = are_formats and any(
-            role_of(name) not in (FORMAT, SHAPING) for name in others
-        )
+        ours_judge = any(each.role not in (FORMAT, SHAPING) for each in rewards)
+        others_judge = False
+        for name in self.launch.listed("reward_funcs"):
+            if name not in built and role_of(name) not in (FORMAT, SHAPING):
+                others_judge = True
+        is_of_others = others_judge and not ours_judge
         if is_of_others and task.verifier:
             rewards = [*rewards, REWARDS[task.verifier]()]
         return rewards, is_of_others

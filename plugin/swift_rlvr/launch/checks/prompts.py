@@ -62,14 +62,18 @@ def _cut_prompts(launch: Launch, tokens: Sequence[int], cut_pictures: int) -> It
     if not limit:
         yield from _without_room(launch, tokens)
         return
-    fate = "cut at the beginning"
-    sampled = [min(count, limit) for count in tokens]
+    is_left_out = launch.settings.get("truncation_strategy") == "delete"
     longest = max(tokens)
-    longer = sum(count > limit for count in tokens)
+    longer = 0
+    sampled = []
+    for count in tokens:
+        longer += count > limit
+        if count <= limit or not is_left_out:
+            sampled.append(min(count, limit))
+    fate = "cut at the beginning"
     report = failed if 2 * longer > len(tokens) else warning
-    if launch.settings.get("truncation_strategy") == "delete":
+    if is_left_out:
         fate = "left out"
-        sampled = [count for count in tokens if count <= limit]
         # ms-swift draws others for them, and ends the training where it has to do that too often.
         report = failed if len(tokens) > DRAWN * len(sampled) else warning
     yield from _without_room(launch, sampled)
@@ -80,7 +84,7 @@ def _cut_prompts(launch: Launch, tokens: Sequence[int], cut_pictures: int) -> It
         yield passed("prompts", text)
         return
     message = f"{longer:,} of {len(tokens):,} prompts are silently {fate}: {text}"
-    if cut_pictures and launch.settings.get("truncation_strategy") != "delete":
+    if cut_pictures and not is_left_out:
         # The model then gets a picture of more tokens than there are places for it.
         message = f"{cut_pictures:,} prompts with pictures are cut, which ends the run: {text}"
         remedy = f"--truncation_strategy delete, or --max_length {longest}"
@@ -128,18 +132,22 @@ def _cut_answers(launch: Launch, tokenizer: Any, rows: Sequence[AskedRow]) -> It
     Measured is the shortest completion in the form that the prompt asks for, with its end token.
     """
     limit = launch.plan.grpo.max_completion_length
-    needed = []
+    answers = 0
+    cut = []
     for asked in rows:
-        if asked.gold is not None:
-            needed.append((token_count(tokenizer, asked.answering(asked.gold.answer)) + 1, asked))
-    cut = [(tokens, asked) for tokens, asked in needed if tokens > limit]
+        if asked.gold is None:
+            continue
+        answers += 1
+        tokens = token_count(tokenizer, asked.answering(asked.gold.answer)) + 1
+        if tokens > limit:
+            cut.append((tokens, asked))
     if not cut:
         return
     tokens, asked = max(cut, key=lambda pair: pair[0])
     form = form_text(asked.form) if asked.form else "no form of its own"
     message = (
-        f"{len(cut):,} of {len(needed):,} right answers do not fit into max_completion_length {limit:,}: "
+        f"{len(cut):,} of {answers:,} right answers do not fit into max_completion_length {limit:,}: "
         f"that of line {asked.line} takes {tokens:,} tokens without any reasoning ({form})"
     )
-    report = failed if len(cut) == len(needed) else warning
+    report = failed if len(cut) == answers else warning
     yield report("completions", message, f"--max_completion_length {tokens} and room to think")

@@ -321,8 +321,13 @@ def together(launch: Launch) -> Iterator[CheckResult]:
             yield warning("grading", message, "a copy of it in that function")
 
     compared: dict[str, list[ComparedRow]] = {}
+    is_telling = True
     place = 0  # in what was graded, where a row has two completions, or one without a gold
     for asked in tried:
+        # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
+        # not known may want what no reference here shows: of these a 0 says nothing.
+        if asked.graded is None or asked.form is None:
+            is_telling = False
         if asked.graded is None:
             place += 1
             continue
@@ -334,9 +339,6 @@ def together(launch: Launch) -> Iterator[CheckResult]:
         compared.setdefault(task_of(asked), []).append(ComparedRow(asked, right, wrong))
 
     has_verifier = VERIFIER in map(launch.parsed.rewards.get, values)
-    # Of a row without a reference the wrong completion alone is graded, and a prompt of a form that is
-    # not known may want what no reference here shows: of these a 0 says nothing.
-    is_telling = all(asked.graded is not None and asked.form is not None for asked in tried)
     all_paid = set(chain.from_iterable(values.values()))
     if not has_verifier and is_telling and all_paid in ({0}, {0, None}):
         message = f"right completions earn 0 of {', '.join(values)}, as wrong ones do"
@@ -441,7 +443,14 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     if _other_rewards(launch):  # what those judge is not known here
         return []
     own = {reward.name: reward for reward in build(launch)[0]}
-    roles = _roles(launch, own)
+    known = launch.parsed.rewards
+    roles: dict[str, str | None] = {}
+    for name in launch.listed("reward_funcs"):
+        if name in known:
+            roles[name] = known[name]
+        # Until ms-swift has been asked, one that nobody knows may verify.
+        elif not known:
+            roles[name] = own[name].role if name in own else role_of(name) or VERIFIER
     verifying = [name for name, role in roles.items() if role == VERIFIER]
 
     # By task the rewards that grade it. Those that are not ours are taken to grade all, and any may grade
@@ -469,18 +478,6 @@ def verifiers(launch: Launch) -> list[CheckResult]:
     if tasks and not results:
         results.append(passed("verifiers", f"of {', '.join(tasks)}: {', '.join(verifying)}"))
     return results
-
-
-def _roles(launch: Launch, own: Mapping[str, Reward]) -> dict[str, str | None]:
-    """The role of each reward. An unknown one may verify until ms-swift has been asked."""
-    known = launch.parsed.rewards
-    roles: dict[str, str | None] = {}
-    for name in launch.listed("reward_funcs"):
-        if name in known:
-            roles[name] = known[name]
-        elif not known:
-            roles[name] = own[name].role if name in own else role_of(name) or VERIFIER
-    return roles
 
 
 CHECKS = (parameters, sandbox, idle)

@@ -209,6 +209,9 @@ def in_another_order(completions, gold):
 def of_the_first_row(completions, gold):
     return [float(gold[0] in text) for text in completions]
 
+def none_for_wrong(completion, gold):
+    return 1.0 if gold in completion else None
+
 def among_all(completions, gold):
     right = [float(each in text) for text, each in zip(completions, gold)]
     return [each - sum(right) / len(right) for each in right]
@@ -239,12 +242,13 @@ OF_FUNCTIONS: dict[int, dict[str, tuple[str, ...]]] = {
         # A completion may occur twice, and rows differ.
         "by_the_completion": ("must return a list of 30 numbers",),
         "in_another_order": ("in reverse order the same completions get different rewards",),
+        "none_for_wrong": ("it gives 1 to some completions and None to all others",),
         "of_the_first_row": ("in reverse order the same completions get different rewards",),
     },
 }
 
 
-@pytest.mark.parametrize(("code", "ends"), [(0, "4 not judged"), (1, "8 failed")])
+@pytest.mark.parametrize(("code", "ends"), [(0, "4 not judged"), (1, "9 failed")])
 def test_functions_without_examples_are_called_with_generated_completions(tmp_path, code, ends):
     (tmp_path / "bare.py").write_text(WITHOUT_EXAMPLES)
     functions = OF_FUNCTIONS[code]

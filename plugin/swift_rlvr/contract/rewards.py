@@ -386,6 +386,12 @@ def _called(cls: type[Reward]) -> Problems:
         yield "completions as messages, which TRL passes, get different rewards than the same texts"
         return
     numbers = [value for value in values if value is not None]
+    if None in values and numbers and min(numbers) == max(numbers) > 0:
+        yield (
+            f"it gives {numbers[0]:g} to some completions and None to all others: None says that a row cannot be "
+            "graded, and a trainer leaves it out; what is wrong earns 0.0"
+        )
+        return
     paid = f"{min(numbers):g} to {max(numbers):g}" if numbers else "None to all"
     raise NotJudgedError(
         f"called with {called}, as texts and as messages, it raised nothing and gave {paid}. Not judged: "

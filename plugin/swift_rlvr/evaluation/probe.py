@@ -203,11 +203,13 @@ def _row_figures(
     """
     graded = 0
     right = 0
+    in_format = 0
     tokens = []
     reasons = Counter[str]()
     for record in records:
         graded += record.success is not None
         right += record.success is True
+        in_format += bool(record.format)
         reasons[record.reason] += 1
         # A server need not count them.
         if record.tokens is not None:
@@ -222,7 +224,7 @@ def _row_figures(
         "pass_rate": right / graded if graded else None,
         "interval": list(wilson(right / graded, graded)) if graded else None,
         "no_spread": no_spread(graded, right, group_size) if graded >= group_size else None,
-        "format": statistics.fmean(bool(record.format) for record in records),
+        "format": in_format / len(records),
         "mean_tokens": statistics.fmean(tokens) if tokens else None,
         "reasons": dict(reasons.most_common()),
     }

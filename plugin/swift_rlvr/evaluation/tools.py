@@ -81,8 +81,11 @@ def rendered(tokenizer: Any, messages: Messages) -> str:
         turns, add_generation_prompt=True, tokenize=False, **options
     )
     # A template without tools leaves them out silently, and the model would guess their names.
-    names = [tool.get("function", tool).get("name") for tool in tools or ()]
-    if not all(str(name) in text for name in names):
-        problem = "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS"
-        raise InputError(f"{problem} tool_calls writes them into the system turn", "model")
+    for tool in tools or ():
+        name = tool.get("function", tool).get("name")
+        if str(name) not in text:
+            problem = (
+                "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS"
+            )
+            raise InputError(f"{problem} tool_calls writes them into the system turn", "model")
     return text

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -300,11 +300,16 @@ def left_out_files(names: Iterable[str | Path], readings: Mapping[str, Reading])
 
 def first_object(path: str) -> dict[str, Any]:
     """The object on the first line that holds one; empty if none does."""
-    for block in read_blocks([path]):
-        for line in block.text.splitlines():
-            with suppress(LineError):
-                return read_object(line)
+    for line in _lines(path):
+        with suppress(LineError):
+            return read_object(line)
     return {}
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    """The lines of a file, whatever they hold."""
+    for block in read_blocks([path]):
+        yield from block.text.splitlines()
 
 
 class _Golds:
@@ -402,7 +407,8 @@ def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | Lin
 
 def read_items(path: str, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:
     """The same of all blocks of a file."""
-    return chain.from_iterable(read_block(block, reading) for block in read_blocks([path]))
+    for block in read_blocks([path]):
+        yield from read_block(block, reading)
 
 
 def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, dict[str, Any]]]:
@@ -436,8 +442,7 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
     renamed: set[str] = set()
     has_rows = False
     for path in readings:
-        lines = chain.from_iterable(block.text.splitlines() for block in read_blocks([path]))
-        for line in islice(lines, _FIRST_LINES):
+        for line in islice(_lines(path), _FIRST_LINES):
             # Most often the first row has them all.
             if renamed == columns.keys():
                 return ""

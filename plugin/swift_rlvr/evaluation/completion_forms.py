@@ -38,7 +38,7 @@ COMPLETION_KEYS = (
 _PROMPTS = ("prompts", "prompt", "input", "messages", "question", "problem")
 # The gold's column in verl's dumps, and in what `swift infer` writes.
 GOLDS_ELSEWHERE = ("gts", "labels")
-_OF_LM_EVAL = ("doc", "target", "resps")
+_OF_LM_EVAL = {"doc", "target", "resps"}
 _OF_OPENAI = ("chat.completion", "text_completion", "response")
 # What says nothing about the row in the answer of such a server.
 _NO_COLUMN = (
@@ -168,7 +168,7 @@ def _conversation_item(row: dict[str, Any]) -> Item:
 
 def is_lm_eval_sample(row: Mapping[str, Any]) -> bool:
     """Whether a line is a sample of lm-evaluation-harness."""
-    return all(name in row for name in _OF_LM_EVAL)
+    return row.keys() >= _OF_LM_EVAL
 
 
 def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:

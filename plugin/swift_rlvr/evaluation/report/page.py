@@ -55,8 +55,11 @@ def write_report(
     out = Path(out)
     read = read_runs(runs, columns, answered)
     completions = PageCompletions(read, limit or COMPLETIONS)
-    steps = {run.label: run.merged_steps() for run in read}
+    steps: dict[str, Steps] = {}
+    counts = []
     for run in read:
+        steps[run.label] = run.merged_steps()
+        counts.append("1 step" if len(run.steps) == 1 else f"{len(run.steps):,} steps")
         for note in run.notes:
             tell(f"{run.label}: {note}")
     # Without matplotlib, and without a log, there is still the page.
@@ -64,9 +67,7 @@ def write_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(steps.values()):
-            numbers = [len(run.steps) for run in read]
-            counts = " and ".join(f"{n:,} step" if n == 1 else f"{n:,} steps" for n in numbers)
-            draw(steps, out / CURVES, title=f"{title_of(read)}, {counts}")
+            draw(steps, out / CURVES, title=f"{title_of(read)}, {' and '.join(counts)}")
             picture = out / CURVES
     except NotInstalledError as error:
         tell(f"{CURVES} was not written: {error}")
@@ -187,9 +188,7 @@ def _page_data(
     for panel in panels_of(steps):
         drawn = []
         for curve in curves(panel, steps):
-            # More digits than a curve can show; a float has up to seventeen.
-            values = [round(value, 8) for value in curve.values]
-            smooth = [round(value, 8) for value in curve.smooth]
+            values, smooth = _rounded(curve.values), _rounded(curve.smooth)
             drawn.append(asdict(replace(curve, values=values, smooth=smooth)))
         panels.append(
             {
@@ -211,3 +210,8 @@ def _page_data(
         "starts": completions.texts.starts,
         "promptStarts": completions.prompt_starts,
     }
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """With more digits than a curve can show; a float has up to seventeen, which the page would carry."""
+    return [round(value, 8) for value in values]

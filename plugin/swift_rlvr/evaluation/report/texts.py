@@ -142,16 +142,18 @@ def _settings(runs: Sequence[Run]) -> str:
     rows = []
     some_differ = False
     for name in SETTINGS:
-        values = [run.settings.get(name) for run in runs]
-        # Some only one trainer has, such as rlhf_type.
-        if all(value is None for value in values):
-            continue
         texts = []
-        for value in values:
+        is_known = False
+        for run in runs:
+            value = run.settings.get(name)
+            is_known |= value is not None
             # A list of names is read without its brackets and quotes, and breaks between them.
             if isinstance(value, list) and all(isinstance(item, str) for item in value):
                 value = ", ".join(value)
             texts.append(value if isinstance(value, str) else json.dumps(value))
+        # Some only one trainer has, such as rlhf_type.
+        if not is_known:
+            continue
         heading = name
         if len(set(texts)) > 1:
             heading += " *"

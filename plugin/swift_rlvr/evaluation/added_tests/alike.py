@@ -19,9 +19,13 @@ def like_outputs(own: Sequence[Case], candidates: Sequence[Case]) -> list[Case]:
     """The candidates whose output is like those of the row: empty or with a minus only where one of
     them is, and of as many lines where all have the same number.
     """
-    may_be_empty = any(not case.result.strip() for case in own)
-    may_have_minus = any("-" in case.result for case in own)
-    line_counts = {case.result.count("\n") for case in own}
+    may_be_empty = False
+    may_have_minus = False
+    line_counts = set()
+    for case in own:
+        may_be_empty |= not case.result.strip()
+        may_have_minus |= "-" in case.result
+        line_counts.add(case.result.count("\n"))
     # A single output says nothing about the lines of others.
     is_fixed = len(own) != 1 and len(line_counts) <= 1
     like = []

@@ -360,7 +360,13 @@ def is_id(name: str) -> bool:
 
 def ids_in(row: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a row that name it."""
-    return {name: value for name, value in row.items() if is_id(name) and value is not None}
+    ids = {}
+    for name, value in row.items():
+        # By their names alone `valid: true` and a grid of numbers would be ids, and the rows that have
+        # the same there be taken for one.
+        if is_id(name) and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            ids[name] = value
+    return ids
 
 
 def read_blocks(files: Iterable[str]) -> Iterator[Block]:

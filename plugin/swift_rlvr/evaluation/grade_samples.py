@@ -108,9 +108,9 @@ def _kept_columns(task: Task, row: Mapping[str, Any], rewards: Sequence[Reward])
 
 def optional_columns(task: Task) -> list[str]:
     """What the verifier of a task reads of a row if it is there, beside the question."""
-    return (
-        [] if task.verifier is None else _beside_question(REWARDS[task.verifier].optional_columns)
-    )
+    if task.verifier is None:
+        return []
+    return _beside_question(REWARDS[task.verifier].optional_columns)
 
 
 def _beside_question(columns: Iterable[str]) -> list[str]:

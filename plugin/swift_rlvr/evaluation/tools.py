@@ -84,8 +84,9 @@ def rendered(tokenizer: Any, messages: Messages) -> str:
     for tool in tools or ():
         name = tool.get("function", tool).get("name")
         if str(name) not in text:
-            problem = (
-                "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS"
+            raise InputError(
+                "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS "
+                "tool_calls writes them into the system turn",
+                "model",
             )
-            raise InputError(f"{problem} tool_calls writes them into the system turn", "model")
     return text

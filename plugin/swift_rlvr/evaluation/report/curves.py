@@ -155,7 +155,7 @@ def _means(logged: Iterable[str], prefix: str | None) -> dict[str, str]:
 
 def _numbers_after(start: str, logged: Iterable[str]) -> list[int]:
     """The numbers in which logged names end that begin so, ascending."""
-    return sorted(int(key.removeprefix(start)) for key in logged if key.startswith(start))
+    return sorted(map(int, _named_after(start, logged).values()))
 
 
 def reason_panels(steps: Steps, rewards: int = 4, reasons: int = 6) -> list[Panel]:

@@ -107,26 +107,26 @@ def page(
     comparisons: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
-    styles = list(map(_asset, STYLES))
-    scripts = list(map(_asset, SCRIPTS))
+    styles, style_sources = _inline("style", STYLES)
+    scripts, script_sources = _inline("script", SCRIPTS)
     # Nothing from the network, and no script but these: a completion is what a stranger wrote.
     policy = [
         "default-src 'none'",
-        f"script-src {_hashes(scripts)}",
-        f"style-src {_hashes(styles)}",
+        f"script-src {script_sources}",
+        f"style-src {style_sources}",
         "base-uri 'none'",
         "form-action 'none'",
     ]
     parts = {
         "policy": "; ".join(policy),
         "title": escape(title_of(runs)),
-        "styles": "\n".join(f"<style>{text}</style>" for text in styles),
+        "styles": styles,
         "verdict": texts.verdict(runs, comparisons),
         "notes": texts.notes(runs),
         "tables": "\n".join(texts.tables(runs, completions, comparisons)),
         # It stands in a comment of HTML, which two hyphens would end.
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
-        "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
+        "scripts": scripts,
     }
     # The template's text and the names in {{...}}, by turns.
     for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
@@ -153,12 +153,18 @@ def _asset(name: str) -> str:
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
-def _hashes(texts: Sequence[str]) -> str:
-    """The sources of a content security policy that allow these texts (CSP level 3, section
-    2.3.1).
+def _inline(tag: str, names: Sequence[str]) -> tuple[str, str]:
+    """Assets as elements of the page, and the sources of a content security policy that allow them
+    (CSP level 3, section 2.3.1).
     """
-    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
-    return " ".join(f"'sha256-{digest}'" for digest in digests)
+    elements = []
+    sources = []
+    for name in names:
+        text = _asset(name)
+        elements.append(f"<{tag}>{text}</{tag}>")
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        sources.append(f"'sha256-{digest}'")
+    return "\n".join(elements), " ".join(sources)
 
 
 def _page_data(

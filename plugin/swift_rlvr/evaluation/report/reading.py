@@ -291,7 +291,7 @@ def _read_log(run: Run) -> None:
 
 
 def _in_order(rows_by_step: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows by their steps: a resumed run has logged them in another order."""
+    """The rows, the earliest step first."""
     return [rows_by_step[step] for step in sorted(rows_by_step)]
 
 

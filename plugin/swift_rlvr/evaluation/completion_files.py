@@ -95,6 +95,7 @@ class Reading:
         items = items_of(renamed_row(row, self.columns))
         if not self.golds:
             return items
+        # Of the same names those of the dataset count, which was named for its right answers.
         with_golds = []
         for item in items:
             key = item.row.get(self.id_column)
@@ -138,6 +139,7 @@ class Reading:
         columns = list(task.find_columns(_without_completion(row)).get("answer", ()))
         # `answer` is ours for what other tools call so.
         others = [name for name in GOLDS_ELSEWHERE if row.get(name) is row.get("answer")]
+        # So does a sample of lm-evaluation-harness, whose gold is `target`.
         if self.filter:
             others = ["target"]
         return [*others, *columns[1:]] if others and columns[:1] == ["answer"] else columns
@@ -220,6 +222,7 @@ def find_files(
         task, place = split_name(name)
         for path in map(str, _files_at(place)):
             first = first_object(path)
+            # Such a file is JSON too, and would be called a row without a completion.
             if {"before", "after", "different_settings"} <= first.keys():
                 raise InputError(
                     f"{path}: a comparison, written by `swift-rlvr compare --out`; give one of the two "
@@ -241,6 +244,7 @@ def split_name(name: str | Path) -> tuple[str, Path]:
     (('qa', PosixPath('out/x.jsonl')), ('', PosixPath('out/x.jsonl')))
     """
     task, _, rest = str(name).partition(":")
+    # The name of a file may have a colon itself.
     if not rest or task not in TASKS or Path(name).exists():
         return "", Path(name).expanduser()
     return task, Path(rest).expanduser()
@@ -328,6 +332,7 @@ class _Golds:
 
     def join(self, path: str, reading: Reading) -> Reading:
         """The reading of a file that finds the golds of its completions."""
+        # The first completion decides; a later one without its row is an error of its line, see `items`.
         _, _, first = next(first_rows({path: reading}))
         ids = ids_in(first)
         repeated = ""
@@ -379,6 +384,7 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
                 if isinstance(row, UnreadableRow):
                     yield Block(path, number, b"", row.problem)
                 else:
+                    # Parquet has dates and decimals, which JSON lacks.
                     yield Block(path, number, json.dumps(row, default=str).encode())
             continue
         with opened(path) as file:
@@ -442,6 +448,7 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
 
     A row may lack a column that others have, so this is no error.
     """
+    # They are the same for all files.
     columns = next(iter(readings.values())).columns
     if not columns:
         return ""
@@ -457,6 +464,7 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
                 has_rows |= not is_record(row)
                 renamed_row(row, columns, renamed)
     if answered is not None:
+        # Only for what reading them puts into `renamed`.
         list(islice(answered.rows(renamed), _FIRST_LINES))
     absent = [name for name in columns if name not in renamed]
     if not absent or not has_rows:

@@ -128,6 +128,7 @@ def _several(completions: Sequence[Any], row: dict[str, Any]) -> list[Item]:
         finish = None
         if isinstance(completion, Mapping):
             finish = completion.get("finish_reason")
+            # A choice has a message, one of the older API a text; a message stands for itself.
             if isinstance(completion.get("message"), Mapping):
                 completion = [completion["message"]]
             elif "text" in completion:
@@ -209,6 +210,7 @@ def _openai_items(line: dict[str, Any]) -> list[Item]:
     if "custom_id" in line:
         response = line.get("response") or {}
         answer = response.get("body") or {}
+        # It may have failed as a whole, or have been answered with an error.
         error = line.get("error") or answer.get("error")
         if error or not answer:
             reason = error.get("message", error) if isinstance(error, Mapping) else error

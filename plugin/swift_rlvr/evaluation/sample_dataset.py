@@ -318,6 +318,7 @@ def weights_digest(model: str) -> str | None:
     """Tells whether a folder's weights are still the same files, by name, size and time; None for a
     hub id.
     """
+    # Not by their content: to read the weights of a large model takes minutes.
     stats = []
     for path in sorted(Path(model).expanduser().glob("*")):
         if path.suffix in (".safetensors", ".bin"):

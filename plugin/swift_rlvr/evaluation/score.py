@@ -210,6 +210,7 @@ class _Totals:
         self.completions += len(block.rows)
         self.from_prompt += block.from_prompt
         self.unusable += len(block.problems)
+        # No more than are shown: under a wrong name of a column each line of a large file has one.
         self.problems += block.problems[: SHOWN_PROBLEMS - len(self.problems)]
         for row in block.rows:
             for name, reward in row["rewards"].items():
@@ -393,6 +394,7 @@ def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Gr
             line, position = row.get("line", number), row.get("position")
             if not isinstance(line, int) or not isinstance(position, (int, type(None))):
                 raise InputError(f"{where}: expected whole numbers as line and position")
+        # What `score --out` has written of several files has the same lines several times.
         if (line, position) in stored:
             problem = f"line {line} has an earlier verdict already"
             raise InputError(f"{where}: {problem}; expected those of one file of completions")

@@ -124,6 +124,7 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
         for name, holds in tests.items():
             if all(map(holds, of_kind)):
                 yield name
+    # Where no argument is None and no list has a text in it, a further one may fail by such a value.
     for kind in (bool, int, float, str, list, tuple, dict, set, type(None)):
         if kind not in by_type:
             yield ("no", kind)

@@ -75,6 +75,7 @@ def write_report(
         raise InputError(
             f"cannot write {error.filename or out}: {error.strerror}", field="out"
         ) from error
+    # As a whole, so that whoever reloads it while it is written sees the one before.
     with replacing(out / PAGE) as file:
         file.writelines(page(read, steps, completions, comparisons))
     return picture, out / PAGE

@@ -212,6 +212,7 @@ class ChatEngine(ServerEngine):
         """A completion; InputError if the server refuses it, also after waiting."""
         turns, tools = as_chat(messages, calls_in_text=True)
         for wait in (*WAITS, None):
+            # Made for each try: the limit may have got its other name, also by another thread.
             body = {
                 "model": settings.model,
                 "messages": turns,

@@ -222,6 +222,10 @@ def test_what_of_a_folder_is_not_read_is_named(tmp_path):
     assert shown.stderr.strip() == expected
     noted = f"note: {tmp_path}: 2 of its files not read: b.json, questions.jsonl; name a file to"
     assert noted in ran("compare", tmp_path / "a.jsonl", tmp_path, columns=400)
+    # Which files of a folder have completions depends on the names of their columns.
+    write(tmp_path / "own" / "x.jsonl", [{"question": "3 + 4?", "answer": "7", "mine": "7"}])
+    renamed = ("--columns", '{"mine": "completion"}')
+    assert "1 completion graded" in ran("score", tmp_path / "own", *renamed)
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):

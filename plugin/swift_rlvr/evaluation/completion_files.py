@@ -220,7 +220,7 @@ def find_files(
     readings: dict[str, Reading] = {}
     for name in names:
         task, place = split_name(name)
-        for path in map(str, _files_at(place)):
+        for path in map(str, _files_at(place, Reading(columns=columns or {}))):
             first = first_object(path)
             # Such a file is JSON too, and would be called a row without a completion.
             if {"before", "after", "different_settings"} <= first.keys():
@@ -250,8 +250,8 @@ def split_name(name: str | Path) -> tuple[str, Path]:
     return task, Path(rest).expanduser()
 
 
-def _files_at(path: Path) -> list[Path]:
-    """The file itself, or those with completions in a folder."""
+def _files_at(path: Path, reading: Reading) -> list[Path]:
+    """The file itself, or those in a folder that have completions where they are read so."""
     if path.exists() and not path.is_dir() and not path.is_file():
         problem = "a pipe can be read only once, and completions are read twice"
         raise InputError(f"{path}: {problem}; write them to a file first")
@@ -270,7 +270,7 @@ def _files_at(path: Path) -> list[Path]:
         files = []
         for file in path.glob(pattern):
             # The first line tells a dataset.
-            _, first = next(read_items(str(file), Reading()), (0, NoCompletionError()))
+            _, first = next(read_items(str(file), reading), (0, NoCompletionError()))
             if not isinstance(first, NoCompletionError):
                 files.append(file)
         if files:

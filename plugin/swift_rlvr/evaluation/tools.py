@@ -67,6 +67,7 @@ def as_chat(messages: Messages, calls_in_text: bool = False) -> tuple[Messages, 
                 turn["tool_call_id"] = unanswered.pop(0)
             turns.append(turn)
         else:
+            # A copy, since a call after it is added to this turn, and the row is sampled again.
             turns.append(dict(message))
     return turns, tools
 

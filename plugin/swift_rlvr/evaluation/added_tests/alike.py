@@ -67,6 +67,7 @@ def _is_part(case: Case) -> bool:
     for argument in case.input:
         if isinstance(argument, str) and isinstance(case.result, str) and case.result in argument:
             return True
+        # As a list, since to look for a list in a set or a dict fails.
         if isinstance(argument, (list, tuple, set, dict)) and case.result in list(argument):
             return True
     return False
@@ -94,6 +95,7 @@ def _is_exact(value: Any) -> bool:
     """Whether its floats are so small that they are the same in any order of the operations, but for
     what `same_value` allows.
     """
+    # `not <`, since NaN is neither above the limit nor below it.
     if isinstance(value, complex) or (isinstance(value, float) and not abs(value) < _LARGEST):
         return False
     return all(map(_is_exact, _elements(value)))

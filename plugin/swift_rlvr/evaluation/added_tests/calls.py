@@ -112,6 +112,7 @@ class _Changes:
         if rng.random() < 0.1:
             return rng.choice(pool)
         match value:
+            # Before int, which a bool is too.
             case bool():
                 return rng.random() < 0.5
             case int():
@@ -128,6 +129,7 @@ class _Changes:
                     changed[index] = self._another(changed[index], (*path, index))
                 return tuple(changed)
             case set():
+                # In an order that PYTHONHASHSEED does not change.
                 return set(self._another_list(sorted(value, key=repr), path, []))
             case dict():
                 # The keys stay: they may be names that the function looks up.

@@ -57,6 +57,7 @@ def tables(
         if run.summary is not None:
             title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
             yield _table(title, ["", "value"], figures_table(run.summary))
+    # Of a training: completions alone have no first and last tenth.
     if any(run.graded is None for run in runs):
         yield _observations(runs, completions)
     yield _settings(runs)
@@ -79,6 +80,7 @@ def verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> st
         return text
 
     for run in runs:
+        # Also completions with steps, such as verl's dumps, are of a training.
         if run.summary is None or run.steps:
             figures = f"Success in training: {success_in_training(run)}."
         else:

@@ -390,6 +390,21 @@ def test_a_gold_that_cannot_be_read_is_named_with_its_line(tmp_path):
             "messages end with the turn of 'user', expected the assistant's",
         ),
         ({"custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}}, "choices"),
+        (
+            {"custom_id": "a", "response": {"body": {"choices": "7"}}},
+            'choices: expected a list, got "7"',
+        ),
+        ({"custom_id": "a", "response": {"body": "7"}}, 'body: expected an object, got "7"'),
+        ({"object": "response", "output": "7"}, 'output: expected a list, got "7"'),
+        (
+            {"object": "response", "output": ["7"]},
+            "expected a text or a list of messages, got null",
+        ),
+        ({"doc": {}, "target": "2", "resps": 7}, "resps: expected a list, got 7"),
+        (
+            {"completion": "7", "index": 0, "rewards": {}, "row": "7"},
+            'row: expected an object, got "7"',
+        ),
     ],
 )
 def test_a_line_without_a_text_says_why(tmp_path, row, message):

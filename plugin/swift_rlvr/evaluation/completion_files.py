@@ -25,6 +25,7 @@ from swift_rlvr.evaluation.completion_forms import (
     is_completion,
     is_lm_eval_sample,
     items_of,
+    no_completion,
     read_object,
     with_columns_from_prompt,
 )
@@ -438,6 +439,8 @@ def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, 
             elif is_completion(item.completion):
                 found = True
                 yield where, reading, item.row
+            else:
+                problems.append(f"{where}: {no_completion(item.completion)}")
     if not found:
         raise nothing_usable(problems, readings)
 

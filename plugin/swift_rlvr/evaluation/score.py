@@ -29,6 +29,7 @@ from swift_rlvr.evaluation.completion_forms import (
     Item,
     column_names,
     is_completion,
+    no_completion,
     readers_of_prompts,
     with_columns_from_prompt,
 )
@@ -122,8 +123,7 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
             row = _filled_for(reward, row, reading)
             break
     if not is_completion(item.completion):
-        got = brief(item.completion)
-        raise LineError(f"expected a text or a list of messages, got {got}")
+        raise no_completion(item.completion)
     for reward in rewards:
         column = missing_column(reward, row)
         if column is not None:

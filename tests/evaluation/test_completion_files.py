@@ -222,6 +222,10 @@ def test_what_of_a_folder_is_not_read_is_named(tmp_path):
     assert shown.stderr.strip() == expected
     noted = f"note: {tmp_path}: 2 of its files not read: b.json, questions.jsonl; name a file to"
     assert noted in ran("compare", tmp_path / "a.jsonl", tmp_path, columns=400)
+    # Which files of a folder have completions depends on the names of their columns.
+    write(tmp_path / "own" / "x.jsonl", [{"question": "3 + 4?", "answer": "7", "mine": "7"}])
+    renamed = ("--columns", '{"mine": "completion"}')
+    assert "1 completion graded" in ran("score", tmp_path / "own", *renamed)
 
 
 def test_a_folder_of_verl_or_of_lm_eval(tmp_path):
@@ -386,6 +390,21 @@ def test_a_gold_that_cannot_be_read_is_named_with_its_line(tmp_path):
             "messages end with the turn of 'user', expected the assistant's",
         ),
         ({"custom_id": "a", "response": {"status_code": 200, "body": {"choices": []}}}, "choices"),
+        (
+            {"custom_id": "a", "response": {"body": {"choices": "7"}}},
+            'choices: expected a list, got "7"',
+        ),
+        ({"custom_id": "a", "response": {"body": "7"}}, 'body: expected an object, got "7"'),
+        ({"object": "response", "output": "7"}, 'output: expected a list, got "7"'),
+        (
+            {"object": "response", "output": ["7"]},
+            "expected a text or a list of messages, got null",
+        ),
+        ({"doc": {}, "target": "2", "resps": 7}, "resps: expected a list, got 7"),
+        (
+            {"completion": "7", "index": 0, "rewards": {}, "row": "7"},
+            'row: expected an object, got "7"',
+        ),
     ],
 )
 def test_a_line_without_a_text_says_why(tmp_path, row, message):

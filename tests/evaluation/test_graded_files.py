@@ -85,6 +85,10 @@ def test_compare_pairs_what_both_files_have(tmp_path):
     # Without an id each line is a row of its own, though all have the same gold.
     assert "on 3 tasks" in output and "by their order" in output
     assert "not tested" in ran("compare", named, nameless, columns=400)
+    # Only the names of `valid: true` and of a grid end as those of ids do.
+    rows = [{**row, "id": None, "question": row["id"], "valid": True, "grid": []} for row in rows]
+    marked = write(tmp_path / "marked.jsonl", rows)
+    assert "on 3 tasks" in ran("compare", marked, marked, columns=400)
 
 
 def test_compare_takes_the_last_step_of_a_folder_of_verl(tmp_path):

@@ -69,12 +69,15 @@ def check(
     results = []
     for subject in subjects:
         found = checked[subject]
-        outcome, problems = "passed", []
+        outcome = "passed"
+        problems: list[str] = []
         rules = f"{len(RULES[subject.kind])} rules"
         if found.findings:
             outcome = "failed"
-            problems = [f"{rule}: {problem}" for rule, problem in found.findings]
-            broken = {finding.rule for finding in found.findings}
+            broken = set()
+            for rule, problem in found.findings:
+                problems.append(f"{rule}: {problem}")
+                broken.add(rule)
             rules = f"{len(broken)} of {rules}"
         elif found.missing:
             outcome, problems = "skipped", [found.missing]

@@ -2,7 +2,8 @@
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -101,7 +102,11 @@ def _refuse_failed(results: Sequence[CheckResult], console: Console, problem: st
 
 def _train_with_trl(recipe: Recipe | None, overrides: list[str], machine: Machine) -> None:
     """Train in this process, on the first visible GPU."""
-    path, of_recipe = ([str(recipe.path)], recipe.settings) if recipe else ([], {})
+    path: list[str] = []
+    of_recipe: Mapping[str, Any] = {}
+    if recipe is not None:
+        path = [str(recipe.path)]
+        of_recipe = recipe.settings
     # The recipe, then the variables of the machine, then what stands on the command line: the last one wins.
     variables = flags_of_variables(os.environ, {**of_recipe, **read_flags(overrides)})
     settings = {**of_recipe, **read_flags([*variables, *overrides])}

@@ -261,6 +261,7 @@ def in_words(result: Mapping[str, Any]) -> str:
     low, high = result["interval"]
     tasks = "1 task" if result["tasks"] == 1 else f"{result['tasks']:,} tasks"
     p = "p < 0.001" if result["p"] < 0.001 else f"p = {result['p']:.3f}"
+    # Of few tasks the test and the interval, which are computed in different ways, may disagree.
     is_clear = result["p"] < 0.05 and low * high > 0
     conclusion = "This is significant." if is_clear else "This may be chance."
     text = (

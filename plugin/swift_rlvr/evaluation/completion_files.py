@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from swift_rlvr.evaluation.completion_forms import (
     is_completion,
     is_lm_eval_sample,
     items_of,
+    no_completion,
     read_object,
     with_columns_from_prompt,
 )
@@ -95,6 +96,7 @@ class Reading:
         items = items_of(renamed_row(row, self.columns))
         if not self.golds:
             return items
+        # Of the same names those of the dataset count, which was named for its right answers.
         with_golds = []
         for item in items:
             key = item.row.get(self.id_column)
@@ -138,6 +140,7 @@ class Reading:
         columns = list(task.find_columns(_without_completion(row)).get("answer", ()))
         # `answer` is ours for what other tools call so.
         others = [name for name in GOLDS_ELSEWHERE if row.get(name) is row.get("answer")]
+        # So does a sample of lm-evaluation-harness, whose gold is `target`.
         if self.filter:
             others = ["target"]
         return [*others, *columns[1:]] if others and columns[:1] == ["answer"] else columns
@@ -218,8 +221,9 @@ def find_files(
     readings: dict[str, Reading] = {}
     for name in names:
         task, place = split_name(name)
-        for path in map(str, _files_at(place)):
+        for path in map(str, _files_at(place, Reading(columns=columns or {}))):
             first = first_object(path)
+            # Such a file is JSON too, and would be called a row without a completion.
             if {"before", "after", "different_settings"} <= first.keys():
                 raise InputError(
                     f"{path}: a comparison, written by `swift-rlvr compare --out`; give one of the two "
@@ -241,13 +245,14 @@ def split_name(name: str | Path) -> tuple[str, Path]:
     (('qa', PosixPath('out/x.jsonl')), ('', PosixPath('out/x.jsonl')))
     """
     task, _, rest = str(name).partition(":")
+    # The name of a file may have a colon itself.
     if not rest or task not in TASKS or Path(name).exists():
         return "", Path(name).expanduser()
     return task, Path(rest).expanduser()
 
 
-def _files_at(path: Path) -> list[Path]:
-    """The file itself, or those with completions in a folder."""
+def _files_at(path: Path, reading: Reading) -> list[Path]:
+    """The file itself, or those in a folder that have completions where they are read so."""
     if path.exists() and not path.is_dir() and not path.is_file():
         problem = "a pipe can be read only once, and completions are read twice"
         raise InputError(f"{path}: {problem}; write them to a file first")
@@ -266,7 +271,7 @@ def _files_at(path: Path) -> list[Path]:
         files = []
         for file in path.glob(pattern):
             # The first line tells a dataset.
-            _, first = next(read_items(str(file), Reading()), (0, NoCompletionError()))
+            _, first = next(read_items(str(file), reading), (0, NoCompletionError()))
             if not isinstance(first, NoCompletionError):
                 files.append(file)
         if files:
@@ -300,11 +305,16 @@ def left_out_files(names: Iterable[str | Path], readings: Mapping[str, Reading])
 
 def first_object(path: str) -> dict[str, Any]:
     """The object on the first line that holds one; empty if none does."""
-    for block in read_blocks([path]):
-        for line in block.text.splitlines():
-            with suppress(LineError):
-                return read_object(line)
+    for line in _lines(path):
+        with suppress(LineError):
+            return read_object(line)
     return {}
+
+
+def _lines(path: str) -> Iterator[bytes]:
+    """The lines of a file, whatever they hold."""
+    for block in read_blocks([path]):
+        yield from block.text.splitlines()
 
 
 class _Golds:
@@ -323,6 +333,7 @@ class _Golds:
 
     def join(self, path: str, reading: Reading) -> Reading:
         """The reading of a file that finds the golds of its completions."""
+        # The first completion decides; a later one without its row is an error of its line, see `items`.
         _, _, first = next(first_rows({path: reading}))
         ids = ids_in(first)
         repeated = ""
@@ -355,7 +366,13 @@ def is_id(name: str) -> bool:
 
 def ids_in(row: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a row that name it."""
-    return {name: value for name, value in row.items() if is_id(name) and value is not None}
+    ids = {}
+    for name, value in row.items():
+        # By their names alone `valid: true` and a grid of numbers would be ids, and the rows that have
+        # the same there be taken for one.
+        if is_id(name) and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            ids[name] = value
+    return ids
 
 
 def read_blocks(files: Iterable[str]) -> Iterator[Block]:
@@ -368,6 +385,7 @@ def read_blocks(files: Iterable[str]) -> Iterator[Block]:
                 if isinstance(row, UnreadableRow):
                     yield Block(path, number, b"", row.problem)
                 else:
+                    # Parquet has dates and decimals, which JSON lacks.
                     yield Block(path, number, json.dumps(row, default=str).encode())
             continue
         with opened(path) as file:
@@ -402,7 +420,8 @@ def read_block(block: Block, reading: Reading) -> Iterator[tuple[int, Item | Lin
 
 def read_items(path: str, reading: Reading) -> Iterator[tuple[int, Item | LineError]]:
     """The same of all blocks of a file."""
-    return chain.from_iterable(read_block(block, reading) for block in read_blocks([path]))
+    for block in read_blocks([path]):
+        yield from read_block(block, reading)
 
 
 def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, dict[str, Any]]]:
@@ -420,6 +439,8 @@ def first_rows(readings: Mapping[str, Reading]) -> Iterator[tuple[str, Reading, 
             elif is_completion(item.completion):
                 found = True
                 yield where, reading, item.row
+            else:
+                problems.append(f"{where}: {no_completion(item.completion)}")
     if not found:
         raise nothing_usable(problems, readings)
 
@@ -430,14 +451,14 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
 
     A row may lack a column that others have, so this is no error.
     """
+    # They are the same for all files.
     columns = next(iter(readings.values())).columns
     if not columns:
         return ""
     renamed: set[str] = set()
     has_rows = False
     for path in readings:
-        lines = chain.from_iterable(block.text.splitlines() for block in read_blocks([path]))
-        for line in islice(lines, _FIRST_LINES):
+        for line in islice(_lines(path), _FIRST_LINES):
             # Most often the first row has them all.
             if renamed == columns.keys():
                 return ""
@@ -446,6 +467,7 @@ def absent_columns(readings: Mapping[str, Reading], answered: Source | None = No
                 has_rows |= not is_record(row)
                 renamed_row(row, columns, renamed)
     if answered is not None:
+        # Only for what reading them puts into `renamed`.
         list(islice(answered.rows(renamed), _FIRST_LINES))
     absent = [name for name in columns if name not in renamed]
     if not absent or not has_rows:

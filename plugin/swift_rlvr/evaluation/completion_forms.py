@@ -38,7 +38,7 @@ COMPLETION_KEYS = (
 _PROMPTS = ("prompts", "prompt", "input", "messages", "question", "problem")
 # The gold's column in verl's dumps, and in what `swift infer` writes.
 GOLDS_ELSEWHERE = ("gts", "labels")
-_OF_LM_EVAL = ("doc", "target", "resps")
+_OF_LM_EVAL = {"doc", "target", "resps"}
 _OF_OPENAI = ("chat.completion", "text_completion", "response")
 # What says nothing about the row in the answer of such a server.
 _NO_COLUMN = (
@@ -74,7 +74,10 @@ def items_of(row: dict[str, Any]) -> list[Item]:
     """
     if is_record(row):
         messages = row.get("messages")
-        columns = {**row.get("row", {}), "messages": messages, "prompts": messages}
+        of_row = row.get("row") or {}
+        if not isinstance(of_row, Mapping):
+            raise LineError(f"row: expected an object, got {brief(of_row)}")
+        columns = {**of_row, "messages": messages, "prompts": messages}
         return [Item(None, row["completion"], with_token_ids(columns, row.get("tokens")))]
 
     # A line of OpenAI's batch API. A request that failed has a null response and an error.
@@ -128,6 +131,7 @@ def _several(completions: Sequence[Any], row: dict[str, Any]) -> list[Item]:
         finish = None
         if isinstance(completion, Mapping):
             finish = completion.get("finish_reason")
+            # A choice has a message, one of the older API a text; a message stands for itself.
             if isinstance(completion.get("message"), Mapping):
                 completion = [completion["message"]]
             elif "text" in completion:
@@ -168,7 +172,7 @@ def _conversation_item(row: dict[str, Any]) -> Item:
 
 def is_lm_eval_sample(row: Mapping[str, Any]) -> bool:
     """Whether a line is a sample of lm-evaluation-harness."""
-    return all(name in row for name in _OF_LM_EVAL)
+    return row.keys() >= _OF_LM_EVAL
 
 
 def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
@@ -188,7 +192,7 @@ def _lm_eval_items(sample: dict[str, Any]) -> list[Item]:
         row["answer"] = sample["target"]
     # A list for each request of the sample, with a text for each repetition.
     texts = []
-    for request in sample["resps"]:
+    for request in _listed(sample, "resps"):
         texts += request if isinstance(request, list) else [request]
     if not texts or not all(isinstance(text, str) for text in texts):
         raise LineError(
@@ -209,6 +213,9 @@ def _openai_items(line: dict[str, Any]) -> list[Item]:
     if "custom_id" in line:
         response = line.get("response") or {}
         answer = response.get("body") or {}
+        if not isinstance(answer, Mapping):
+            raise LineError(f"body: expected an object, got {brief(answer)}")
+        # It may have failed as a whole, or have been answered with an error.
         error = line.get("error") or answer.get("error")
         if error or not answer:
             reason = error.get("message", error) if isinstance(error, Mapping) else error
@@ -219,15 +226,25 @@ def _openai_items(line: dict[str, Any]) -> list[Item]:
     if answer.get("object") == "response":
         # The responses API: reasoning and tool calls come before the message.
         message = None
-        for part in answer.get("output") or ():
-            if part.get("type") == "message":
+        for part in _listed(answer, "output"):
+            if isinstance(part, Mapping) and part.get("type") == "message":
                 message = [part]
         finish = "length" if answer.get("status") == "incomplete" else "stop"
         return [Item(None, message, row, finish)]
-    items = _several(answer.get("choices") or (), row)
+    items = _several(_listed(answer, "choices"), row)
     if not items:
         raise LineError(f"no completion: expected choices, got {column_names(answer)}")
     return [items[0]._replace(position=None)] if len(items) == 1 else items
+
+
+def _listed(answer: Mapping[str, Any], name: str) -> list[Any]:
+    """The list under this name, which servers leave out or write as null where it is empty; LineError
+    for anything else.
+    """
+    values = answer.get(name) or []
+    if not isinstance(values, list):
+        raise LineError(f"{name}: expected a list, got {brief(values)}")
+    return values
 
 
 def _with_usual_names(row: dict[str, Any]) -> dict[str, Any]:
@@ -274,6 +291,11 @@ def is_completion(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
     return isinstance(value[-1], dict) and ("content" in value[-1] or "role" in value[-1])
+
+
+def no_completion(value: object) -> LineError:
+    """The error for what stands in a completion's place and is none."""
+    return LineError(f"expected a text or a list of messages, got {brief(value)}")
 
 
 def readers_of_prompts() -> dict[frozenset[str], Callable[[str], dict[str, Any] | None]]:

@@ -38,6 +38,7 @@ def from_answers(
     seen = set[str]()
     rows = (row for _, row in source.rows())
     chosen = chosen_system(source.task, system)
+    # Many at once, since verifiers that run code do that in parallel.
     while batch := list(islice(rows, BATCH)):
         prepared_rows, answers = _with_answers(source, batch, left_out, chosen)
         conversations = [row["messages"] for row in prepared_rows]
@@ -121,7 +122,8 @@ def from_records(
 
     for question, answers in right.items():
         texts = sorted(answers, key=lambda text: (len(text), text))
-        # Seeded by the question, so that the choice does not depend on the rows before it.
+        # Seeded by the question, so that the choice does not depend on the rows before it, and sorted
+        # before, so that it does not depend on the order of the files.
         if not shortest:
             random.Random(question).shuffle(texts)
         if len(texts) > most:

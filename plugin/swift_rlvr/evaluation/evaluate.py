@@ -61,6 +61,7 @@ def evaluate(
     with Sampler(sampling, sampled, console) as sampler:
         records = sampler.fill(out, settings, [{"seed": seed} for seed in seeds])
         summary = sampler.summary(out, records)
+        # Before the greedy completions, which may be interrupted.
         write_json(out / SUMMARY, summary)
         if greedy:
             changes: dict[str, Any] = {"num_generations": 1, "temperature": 0}

@@ -67,7 +67,7 @@ def grade_samples(
     for reward in (*rewards, *formats):
         to_grade.append((reward, records))
     for reward, of_reward in to_grade:
-        _grade(reward, of_reward, [rows[record.index] for record in of_reward])
+        _grade(reward, of_reward, rows)
     judge(records, Judges.from_rewards(reward for reward, _ in to_grade))
     return records
 
@@ -77,15 +77,17 @@ def rewards_of_a_run(names: Iterable[str]) -> list[Reward]:
     says what is right: there would be no success.
     """
     # By name, since a reward that is named twice would count twice.
-    classes = {cls.name: cls for cls in map(reward_class, names)}
-    rewards = [cls() for cls in classes.values()]
-    if rewards and not Judges.from_rewards(rewards).has_verifier:
+    rewards: dict[str, Reward] = {}
+    for name in names:
+        reward = reward_class(name)()
+        rewards[reward.name] = reward
+    if rewards and not Judges.from_rewards(rewards.values()).has_verifier:
         problem = (
-            f"none of {', '.join(classes)} says what is right; name a verifier too, or set the "
+            f"none of {', '.join(rewards)} says what is right; name a verifier too, or set the "
             "function's `role` to verifier"
         )
         raise InputError(problem, "reward_funcs")
-    return rewards
+    return list(rewards.values())
 
 
 def _kept_columns(task: Task, row: Mapping[str, Any], rewards: Sequence[Reward]) -> dict[str, Any]:
@@ -96,8 +98,7 @@ def _kept_columns(task: Task, row: Mapping[str, Any], rewards: Sequence[Reward])
     # A task without a verifier does not say what its rewards will read.
     names = own.reward_columns or [name for name in row if name != "messages"]
     for reward in rewards:
-        optional = [name for name in reward.optional_columns if name not in QUESTION_COLUMNS]
-        names = [*names, *reward.columns, *optional]
+        names = [*names, *reward.columns, *_beside_question(reward.optional_columns)]
     columns = {name: row[name] for name in (*names, *optional_columns(own), "task") if name in row}
     # A picture may have megabytes: a record names it, see `named`.
     if row.get(IMAGES):
@@ -109,8 +110,12 @@ def optional_columns(task: Task) -> list[str]:
     """What the verifier of a task reads of a row if it is there, beside the question."""
     if task.verifier is None:
         return []
-    names = REWARDS[task.verifier].optional_columns
-    return [name for name in names if name not in QUESTION_COLUMNS]
+    return _beside_question(REWARDS[task.verifier].optional_columns)
+
+
+def _beside_question(columns: Iterable[str]) -> list[str]:
+    """Those columns that do not hold the question, which the messages have already."""
+    return [name for name in columns if name not in QUESTION_COLUMNS]
 
 
 def format_rewards(names: Iterable[str]) -> list[str]:
@@ -128,25 +133,23 @@ def with_token_ids(row: Mapping[str, Any], tokens: object) -> dict[str, Any]:
 
 
 def _grade(reward: Any, records: Sequence[Record], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Have a reward, or a plain function, grade the completions of these rows; the grades go into
-    the records.
+    """Have a reward, or a plain function, grade the completions of these records, each of the row of
+    its index; the grades go into the records.
     """
     key = key_of(reward)
     for start in range(0, len(records), BATCH):
         batch = records[start : start + BATCH]
-        rows_of_batch = rows[start : start + BATCH]
         texts = [record.completion for record in batch]
         if isinstance(reward, Reward):
-            tokens = [record.tokens for record in batch]
-            rows_with_tokens = list(map(with_token_ids, rows_of_batch, tokens))
-            grades = reward.grades(texts, **columns_for(reward, rows_with_tokens))
+            of_batch = [with_token_ids(rows[record.index], record.tokens) for record in batch]
+            grades = reward.grades(texts, **columns_for(reward, of_batch))
         else:
             # A plain function gets the columns of a trainer's batch: all that any row has, with None
             # for the rows that lack one.
-            names = set[str]().union(*rows_of_batch)
+            of_batch = [dict(rows[record.index]) for record in batch]
             columns = {}
-            for name in names:
-                columns[name] = [row.get(name) for row in rows_of_batch]
+            for name in set[str]().union(*of_batch):
+                columns[name] = [row.get(name) for row in of_batch]
             grades = [Grade(value, "") for value in reward(texts, **columns)]
         for record, (value, reason) in zip(batch, grades, strict=True):
             record.rewards[key] = value

@@ -3,7 +3,7 @@ they have. Completions of other tools are graded now, as `score` does.
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -147,8 +147,10 @@ def last_step(records: Sequence[Record]) -> list[Record]:
     """The records of the last step, all of them where they are of none: those of several steps are
     of several policies.
     """
-    last = max((record.step or 0 for record in records), default=0)
-    return [record for record in records if (record.step or 0) == last]
+    by_step: dict[int, list[Record]] = defaultdict(list)
+    for record in records:
+        by_step[record.step or 0].append(record)
+    return by_step[max(by_step)] if by_step else []
 
 
 def _record_of(item: Item, grades: dict[str, Grade]) -> Record:

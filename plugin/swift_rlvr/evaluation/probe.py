@@ -156,6 +156,7 @@ def conclusion(summary: Mapping[str, Any]) -> str:
         return verdict
     limit = summary["settings"]["max_completion_length"]
     cut_short = summary.get("cut_short", 0.0)
+    # A higher limit does not help those that the server has ended before it.
     if cut_short > cut_off / 2:
         return (
             f"{verdict} The server's own context ended {cut_short:.1%} of the completions before "
@@ -183,6 +184,7 @@ def _learnable(summary: Mapping[str, Any], is_cut_off: bool) -> str:
 
     share = 0.0 if summary["no_spread"] is None else 1 - summary["no_spread"]
     gradient = f"{share:.0%} of the groups of {summary['group_size']} have a gradient"
+    # The keys are texts, as in JSON, of which "8" would be more than "16".
     most = max(summary["pass_at_k"], key=int)
     within_reach = f"pass@{most} is {summary['pass_at_k'][most]:.2f}, pass@1 {success:.2f}"
     if share >= PLENTY:
@@ -203,11 +205,13 @@ def _row_figures(
     """
     graded = 0
     right = 0
+    in_format = 0
     tokens = []
     reasons = Counter[str]()
     for record in records:
         graded += record.success is not None
         right += record.success is True
+        in_format += bool(record.format)
         reasons[record.reason] += 1
         # A server need not count them.
         if record.tokens is not None:
@@ -222,7 +226,7 @@ def _row_figures(
         "pass_rate": right / graded if graded else None,
         "interval": list(wilson(right / graded, graded)) if graded else None,
         "no_spread": no_spread(graded, right, group_size) if graded >= group_size else None,
-        "format": statistics.fmean(bool(record.format) for record in records),
+        "format": in_format / len(records),
         "mean_tokens": statistics.fmean(tokens) if tokens else None,
         "reasons": dict(reasons.most_common()),
     }

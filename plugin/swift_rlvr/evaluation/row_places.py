@@ -45,6 +45,7 @@ def row_at(
     if data_suffix(Path(path)) not in ("", ".jsonl") or path.endswith(COMPRESSED):
         row = _row_in_line(number, file_rows(Path(path)), path)
         return _item_of(row, where, position, columns, renamed)
+    # Only this line is parsed: files of completions are large.
     with opened(path) as file:
         line = next(islice(file, number - 1, None), b"") if number else b""
     if not line:

@@ -150,12 +150,14 @@ class SampledDataset:
     def refuse_what_is_not_sent(self, sampling: SamplingSettings) -> None:
         """InputError if rows hold what the model would not see: its answers would be guesses."""
         held: set[str] = set()
+        has_pictures = False
         for row in self.rows:
             held |= row.prepared.keys()
+            has_pictures |= bool(row.prepared.get(IMAGES))
         for name in ("videos", "audios"):
             if name in held:
                 raise InputError(f"the rows have {name}, which no engine here is sent", "dataset")
-        if not any(row.prepared.get(IMAGES) for row in self.rows):
+        if not has_pictures:
             return
         if choose_engine(sampling) != "server":
             raise InputError(NO_PICTURES, "engine")
@@ -276,11 +278,15 @@ class Sampler(ExitStack):
         """Graded samples of a slice of the rows. advance: gets the number of rows that are done,
         with fractions.
         """
-        rows = self.dataset.rows[chunk]
-        conversations = [row.messages for row in rows]
-        prepared = [row.prepared for row in rows]
-        pictures = [row.get(IMAGES) or [] for row in prepared]
-        groups: list[list[Completion]] = [[] for _ in conversations]
+        conversations: list[Messages] = []
+        prepared: list[dict[str, Any]] = []
+        pictures: list[list[Any]] = []
+        groups: list[list[Completion]] = []
+        for row in self.dataset.rows[chunk]:
+            conversations.append(row.messages)
+            prepared.append(row.prepared)
+            pictures.append(row.prepared.get(IMAGES) or [])
+            groups.append([])
         seeds: list[int] = []  # of each completion of a group
         for number, draw in enumerate(draws):
 
@@ -312,6 +318,7 @@ def weights_digest(model: str) -> str | None:
     """Tells whether a folder's weights are still the same files, by name, size and time; None for a
     hub id.
     """
+    # Not by their content: to read the weights of a large model takes minutes.
     stats = []
     for path in sorted(Path(model).expanduser().glob("*")):
         if path.suffix in (".safetensors", ".bin"):

@@ -29,6 +29,7 @@ from swift_rlvr.evaluation.completion_forms import (
     Item,
     column_names,
     is_completion,
+    no_completion,
     readers_of_prompts,
     with_columns_from_prompt,
 )
@@ -79,8 +80,11 @@ class GradedItems(NamedTuple):
 
 def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> GradedItems:
     """Grade every completion of a block that can be used."""
-    lines: list[int] = []
-    items: list[Item] = []
+    graded: list[GradedItem] = []
+    # What the rewards get of these: a reward that runs code grades a batch in parallel, so each has
+    # the whole block at once.
+    completions: list[object] = []
+    rows: list[dict[str, Any]] = []
     problems: list[str] = []
     from_prompt = 0
     told_by_prompts = readers_of_prompts()
@@ -96,18 +100,14 @@ def graded_items(block: Block, rewards: Sequence[Reward], reading: Reading) -> G
             continue
         added = row.keys() - item.row.keys()
         from_prompt += any(columns <= added for columns in told_by_prompts)
-        lines.append(line)
-        items.append(item._replace(row=row))
+        graded.append(GradedItem(line, item._replace(row=row), {}))
+        completions.append(item.completion)
+        rows.append(row)
 
-    # Each reward gets the whole block: one that runs code grades a batch in parallel.
-    completions = [item.completion for item in items]
-    rows = [item.row for item in items]
-    grades: list[dict[str, Grade]] = [{} for _ in items]
     for reward in rewards:
-        of_reward = reward.grades(completions, **columns_for(reward, rows))
-        for of_item, grade in zip(grades, of_reward, strict=True):
-            of_item[reward.name] = grade
-    graded = list(map(GradedItem, lines, items, grades))
+        grades = reward.grades(completions, **columns_for(reward, rows))
+        for of_item, grade in zip(graded, grades, strict=True):
+            of_item.grades[reward.name] = grade
     return GradedItems(graded, from_prompt, problems)
 
 
@@ -123,8 +123,7 @@ def _with_columns(item: Item, rewards: Iterable[Reward], reading: Reading) -> di
             row = _filled_for(reward, row, reading)
             break
     if not is_completion(item.completion):
-        got = brief(item.completion)
-        raise LineError(f"expected a text or a list of messages, got {got}")
+        raise no_completion(item.completion)
     for reward in rewards:
         column = missing_column(reward, row)
         if column is not None:
@@ -146,9 +145,9 @@ def _filled_for(reward: Reward, row: dict[str, Any], reading: Reading) -> dict[s
 
     # The reward was named for rows of a task that their columns do not tell, as external_exact_match
     # is.
-    readable = [name for name in own if TASKS[name].any_columns]
-    if readable:
-        return replace(reading, task=readable[0]).filled(row)
+    for name in own:
+        if TASKS[name].any_columns:
+            return replace(reading, task=name).filled(row)
     return with_columns_from_prompt(row)
 
 
@@ -199,8 +198,11 @@ class _Totals:
         self.problems: list[str] = []
         self.changed: list[dict[str, Any]] = []
         self.graded = Counter[str]()
-        self.sums = {reward.name: 0.0 for reward in rewards}
-        self.reasons: dict[str, Counter[str]] = {reward.name: Counter() for reward in rewards}
+        self.sums: dict[str, float] = {}
+        self.reasons: dict[str, Counter[str]] = {}
+        for reward in rewards:
+            self.sums[reward.name] = 0.0
+            self.reasons[reward.name] = Counter()
         # By file and reward, the number of completions that it has graded, and the sum.
         self.by_file: dict[str, dict[str, tuple[int, float]]] = {name: {} for name in files}
 
@@ -208,6 +210,7 @@ class _Totals:
         self.completions += len(block.rows)
         self.from_prompt += block.from_prompt
         self.unusable += len(block.problems)
+        # No more than are shown: under a wrong name of a column each line of a large file has one.
         self.problems += block.problems[: SHOWN_PROBLEMS - len(self.problems)]
         for row in block.rows:
             for name, reward in row["rewards"].items():
@@ -391,6 +394,7 @@ def stored_grades(path: str | Path) -> dict[tuple[int, int | None], dict[str, Gr
             line, position = row.get("line", number), row.get("position")
             if not isinstance(line, int) or not isinstance(position, (int, type(None))):
                 raise InputError(f"{where}: expected whole numbers as line and position")
+        # What `score --out` has written of several files has the same lines several times.
         if (line, position) in stored:
             problem = f"line {line} has an earlier verdict already"
             raise InputError(f"{where}: {problem}; expected those of one file of completions")
@@ -448,9 +452,9 @@ def verifiers_for(row: Mapping[str, Any]) -> list[str]:
     if verifier and verifier in REWARDS and set(REWARDS[verifier].columns) <= row.keys():
         return [verifier]
     # Several compare with `solution`. Those of tasks come first: accuracy before exact_match.
-    known: dict[frozenset[str], str] = {}
+    fitting: dict[frozenset[str], str] = {}
     for name in sorted(REWARDS, key=lambda name: not tasks_of(name)):
         cls = REWARDS[name]
-        if cls.role == VERIFIER and cls.columns:
-            known.setdefault(frozenset(cls.columns), name)
-    return [name for columns, name in known.items() if columns <= row.keys()]
+        if cls.role == VERIFIER and cls.columns and set(cls.columns) <= row.keys():
+            fitting.setdefault(frozenset(cls.columns), name)
+    return list(fitting.values())

@@ -67,6 +67,7 @@ def as_chat(messages: Messages, calls_in_text: bool = False) -> tuple[Messages, 
                 turn["tool_call_id"] = unanswered.pop(0)
             turns.append(turn)
         else:
+            # A copy, since a call after it is added to this turn, and the row is sampled again.
             turns.append(dict(message))
     return turns, tools
 
@@ -81,8 +82,12 @@ def rendered(tokenizer: Any, messages: Messages) -> str:
         turns, add_generation_prompt=True, tokenize=False, **options
     )
     # A template without tools leaves them out silently, and the model would guess their names.
-    names = [tool.get("function", tool).get("name") for tool in tools or ()]
-    if not all(str(name) in text for name in names):
-        problem = "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS"
-        raise InputError(f"{problem} tool_calls writes them into the system turn", "model")
+    for tool in tools or ():
+        name = tool.get("function", tool).get("name")
+        if str(name) not in text:
+            raise InputError(
+                "the chat template of the model shows no tools; without SWIFT_RLVR_NATIVE_TOOLS "
+                "tool_calls writes them into the system turn",
+                "model",
+            )
     return text

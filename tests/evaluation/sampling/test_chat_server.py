@@ -85,6 +85,15 @@ def test_a_server_that_knows_only_the_newer_name_of_the_limit(server):
     assert server.asked[-1]["max_completion_tokens"] == 1024
 
 
+def test_the_name_of_the_limit_is_changed_once_also_at_the_last_try(server):
+    change = (400, "Use 'max_completion_tokens' instead.")
+    server.refusals = [(429, "slow down"), (429, "slow down"), change]
+    assert asked(server, batch_size=1)[0] == [Completion("one", 2, "stop")]
+    server.refusals = [change] + [(400, "max_completion_tokens is too large: 200000.")] * 9
+    with pytest.raises(InputError, match="status 400: .*max_completion_tokens is too large"):
+        asked(server, batch_size=1)
+
+
 def test_a_busy_server_is_asked_again(server):
     server.refusals = [(429, "slow down"), (503, "overloaded")]
     assert asked(server, batch_size=1)[0] == [Completion("one", 2, "stop")]

@@ -19,9 +19,13 @@ def like_outputs(own: Sequence[Case], candidates: Sequence[Case]) -> list[Case]:
     """The candidates whose output is like those of the row: empty or with a minus only where one of
     them is, and of as many lines where all have the same number.
     """
-    may_be_empty = any(not case.result.strip() for case in own)
-    may_have_minus = any("-" in case.result for case in own)
-    line_counts = {case.result.count("\n") for case in own}
+    may_be_empty = False
+    may_have_minus = False
+    line_counts = set()
+    for case in own:
+        may_be_empty |= not case.result.strip()
+        may_have_minus |= "-" in case.result
+        line_counts.add(case.result.count("\n"))
     # A single output says nothing about the lines of others.
     is_fixed = len(own) != 1 and len(line_counts) <= 1
     like = []
@@ -63,6 +67,7 @@ def _is_part(case: Case) -> bool:
     for argument in case.input:
         if isinstance(argument, str) and isinstance(case.result, str) and case.result in argument:
             return True
+        # As a list, since to look for a list in a set or a dict fails.
         if isinstance(argument, (list, tuple, set, dict)) and case.result in list(argument):
             return True
     return False
@@ -90,6 +95,7 @@ def _is_exact(value: Any) -> bool:
     """Whether its floats are so small that they are the same in any order of the operations, but for
     what `same_value` allows.
     """
+    # `not <`, since NaN is neither above the limit nor below it.
     if isinstance(value, complex) or (isinstance(value, float) and not abs(value) < _LARGEST):
         return False
     return all(map(_is_exact, _elements(value)))

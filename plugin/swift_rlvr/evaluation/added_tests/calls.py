@@ -9,7 +9,6 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from swift_rlvr.evaluation.added_tests.leaves import (
@@ -113,6 +112,7 @@ class _Changes:
         if rng.random() < 0.1:
             return rng.choice(pool)
         match value:
+            # Before int, which a bool is too.
             case bool():
                 return rng.random() < 0.5
             case int():
@@ -129,6 +129,7 @@ class _Changes:
                     changed[index] = self._another(changed[index], (*path, index))
                 return tuple(changed)
             case set():
+                # In an order that PYTHONHASHSEED does not change.
                 return set(self._another_list(sorted(value, key=repr), path, []))
             case dict():
                 # The keys stay: they may be names that the function looks up.
@@ -171,8 +172,9 @@ def _in_order_of(pool: list[list], changed: list) -> list:
     """A changed list, sorted where all lists of the pool are: those would hardly ever come out of the
     changes. Lists that count from 0 or 1 are taken for permutations.
     """
-    if any(all(map(partial(counts_from, start), pool)) for start in (0, 1)):
-        return changed
+    for start in (0, 1):
+        if all(counts_from(start, each) for each in pool):
+            return changed
     is_rising = all(map(is_sorted, pool))
     if not is_rising and not all(map(is_descending, pool)):
         return changed

@@ -193,27 +193,17 @@ def read_given(tests: Sequence[Any]) -> Given:
         raise NoTests("no test compares the result of a call whose arguments are plain values")
     (function, _, keywords), calls = max(alike.items(), key=lambda item: len(item[1]))
     inputs, of_calls = zip(*calls, strict=True)
-    if not isinstance(of_calls[0], CallTest):
-        return _of_asserts(inputs, function, keywords, of_calls)
-    for arguments in inputs:
-        if len(arguments) == 1 and isinstance(arguments[0], dict):
-            raise NoTests("its only argument is a dict, whose keys JSON does not keep")
-    return CallsInJson(inputs, function)
+    if isinstance(of_calls[0], CallTest):
+        for arguments in inputs:
+            if len(arguments) == 1 and isinstance(arguments[0], dict):
+                raise NoTests("its only argument is a dict, whose keys JSON does not keep")
+        return CallsInJson(inputs, function)
 
-
-def _of_asserts(
-    inputs: tuple[Any, ...],
-    function: str,
-    keywords: tuple[str, ...],
-    asserts: Sequence[AssertTest],
-) -> Calls:
-    """Calls that are compared as these asserts do it: as near as the most generous of them, if any
-    asks for nearness.
-    """
-    comparisons = {test.comparison for test in asserts}
-    # One assert that asks for nearness tells that the results are inexact; the others happen to be whole.
+    comparisons = {test.comparison for test in of_calls}
+    # One assert that asks for nearness tells that the results are inexact; the others happen to be
+    # whole. The most generous of them counts.
     if "near" in comparisons:
-        widest = max(asserts, key=lambda test: max(test.tolerance[:2]))
+        widest = max(of_calls, key=lambda test: max(test.tolerance[:2]))
         return CallsNear(inputs, function, keywords, widest.tolerance)
     if comparisons <= {"true", "false"}:
         return CallsTrue(inputs, function, keywords)

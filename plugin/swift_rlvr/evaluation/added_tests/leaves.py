@@ -11,7 +11,9 @@ from swift_rlvr.evaluation.added_tests.properties import RUN, layout
 LONGEST = 200  # characters of a text, and elements of a list, that is changed
 _SEVERAL_LETTERS = 6  # that say which letters there are
 # By letter or digit, all of its kind.
-_SAME_KIND = {sign: kind for kind in (ascii_lowercase, ascii_uppercase, digits) for sign in kind}
+_SAME_KIND: dict[str, str] = {}
+for _kind in (ascii_lowercase, ascii_uppercase, digits):
+    _SAME_KIND |= dict.fromkeys(_kind, _kind)
 
 
 def some_places(values: Sequence[Any], rng: random.Random) -> list[int]:

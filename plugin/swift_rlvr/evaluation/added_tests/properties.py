@@ -124,6 +124,7 @@ def _of_values(values: list[Any]) -> Iterator[Hashable]:
         for name, holds in tests.items():
             if all(map(holds, of_kind)):
                 yield name
+    # Where no argument is None and no list has a text in it, a further one may fail by such a value.
     for kind in (bool, int, float, str, list, tuple, dict, set, type(None)):
         if kind not in by_type:
             yield ("no", kind)
@@ -153,14 +154,15 @@ def _of_lengths(values: list[Any]) -> Iterator[Hashable]:
 
 def _of_texts(texts: list[str]) -> Iterator[Hashable]:
     """The layout and the words that all texts have."""
-    layouts = {layout(text) for text in texts}
+    layouts = set()
+    common_words = set(_WORD.findall(texts[0]))
+    for text in texts:
+        layouts.add(layout(text))
+        common_words &= set(_WORD.findall(text))
     # `2024-01-31`
     if len(layouts) == 1 and len(RUN.findall(texts[0])) > 1:
         yield ("layout", *layouts)
     # "5 apples and 6 oranges"
-    common_words = set(_WORD.findall(texts[0]))
-    for text in texts:
-        common_words &= set(_WORD.findall(text))
     for word in common_words:
         yield ("word", word)
 

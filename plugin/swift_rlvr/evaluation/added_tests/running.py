@@ -170,5 +170,6 @@ def _run_in_a_process(
     (output,) = run_program(_DRIVER, [json.dumps(job)], replace(limits, seconds=times.process))
     if output is None:
         return None
+    # The last line alone: a program may have written past the stream that the driver redirects.
     results: list[Results] = json.loads(output.rpartition("\n")[2])
     return results

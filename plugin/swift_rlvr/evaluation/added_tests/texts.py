@@ -180,23 +180,32 @@ def _changed(table: Table, pools: dict[Hashable, list[str]], rng: random.Random)
 
 def _another_word(word: str, pool: list[str], rng: random.Random) -> str:
     """A word of the same kind; one of letters is as long as before."""
-    pool = [other for other in pool if type(_value(other)) is type(_value(word))] or [word]
-    if WHOLE_NUMBER.fullmatch(word):
-        numbers = [int(other) for other in pool]
-        # The limits of a task are not known: no further than the largest given number.
-        number = another_int(int(word), numbers, rng)
-        return str(min(number, max(*numbers, 10)))
-    if _DECIMAL.fullmatch(word):
-        decimals = len(word.partition(".")[2])
-        fractions = [float(other) for other in pool]
-        return f"{rng.uniform(min(fractions), max(fractions)):.{decimals}f}"
-    if _is_vocabulary(pool):
-        return rng.choice([other for other in pool if other.isalpha()])
+    value = _value(word)
+    words = []
+    values = []
+    for other in pool:
+        other_value = _value(other)
+        if type(other_value) is type(value):
+            words.append(other)
+            values.append(other_value)
+    # It may have changed places with a word of another kind.
+    if not words:
+        words, values = [word], [value]
+    match value:
+        case int():
+            # The limits of a task are not known: no further than the largest given number.
+            number = another_int(value, values, rng)
+            return str(min(number, max(*values, 10)))
+        case float():
+            decimals = len(word.partition(".")[2])
+            return f"{rng.uniform(min(values), max(values)):.{decimals}f}"
+    if _is_vocabulary(words):
+        return rng.choice([other for other in words if other.isalpha()])
     letters = list(word)
     if rng.random() < 0.3:
         rng.shuffle(letters)
         return "".join(letters)
-    alphabet = sorted(set("".join(pool)))
+    alphabet = sorted(set("".join(words)))
     for index in some_places(letters, rng):
         letters[index] = rng.choice(alphabet)
     return "".join(letters)

@@ -223,6 +223,7 @@ class PageCompletions:
         kept = kept_positions(run.entries, self.share)
         # Reasons that are computed now are those of today's rewards, which the note below says.
         reasons_found_here = 0
+        # Both are in the order of the file, without what a resumed run has made again.
         for position, record in zip(run.entries, run.records(), strict=True):
             if position in kept:
                 explanations = self._add(number, record, explainer)

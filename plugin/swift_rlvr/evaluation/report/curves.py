@@ -97,6 +97,7 @@ def panels(steps: Steps) -> list[Panel]:
                 logged.add(key)
     held_out = {"eval/success": "success", "eval/strict": "success with format"}
     ks = _numbers_after(HELD_OUT_PASS, logged)
+    # The largest k alone: pass@1 is success, and those between lie between.
     if ks:
         held_out[f"{HELD_OUT_PASS}{ks[-1]}"] = f"pass@{ks[-1]}"
     levels = {}
@@ -107,6 +108,7 @@ def panels(steps: Steps) -> list[Panel]:
         return Panel(title, unit, keys, SHARE_TOP)
 
     lengths = {"completions/mean_length": "mean", "completions/max_length": "longest"}
+    # Ours, and that of ms-swift's own evaluation.
     held_out_lengths = {"eval/mean_length": "mean", "eval_completions/mean_length": "mean"}
     formats = {"format": "training", "eval/format": "held-out tasks"}
     possible = [
@@ -155,7 +157,7 @@ def _means(logged: Iterable[str], prefix: str | None) -> dict[str, str]:
 
 def _numbers_after(start: str, logged: Iterable[str]) -> list[int]:
     """The numbers in which logged names end that begin so, ascending."""
-    return sorted(int(key.removeprefix(start)) for key in logged if key.startswith(start))
+    return sorted(map(int, _named_after(start, logged).values()))
 
 
 def reason_panels(steps: Steps, rewards: int = 4, reasons: int = 6) -> list[Panel]:

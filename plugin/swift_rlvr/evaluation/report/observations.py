@@ -36,15 +36,17 @@ def observations(run: Run, failures: Mapping[int, Mapping[str, int]]) -> dict[st
     _, last_steps = _tenths(sorted(failures))
     for step in last_steps:
         reasons.update(failures[step])
-    shares = [f"{reason} {count / reasons.total():.0%}" for reason, count in reasons.most_common(3)]
+    kinds = "reasons not logged"
+    if reasons:
+        frequent = reasons.most_common(3)
+        shares = [f"{reason} {count / reasons.total():.0%}" for reason, count in frequent]
+        kinds = f"last failures: {', '.join(shares)}"
 
     return {
         "Success": success_in_training(run),
         "Format": _change(run.steps, "format"),
         "Spread within a group": spread,
-        "Kinds of failure": f"last failures: {', '.join(shares)}"
-        if shares
-        else "reasons not logged",
+        "Kinds of failure": kinds,
         "Length": length,
     }
 

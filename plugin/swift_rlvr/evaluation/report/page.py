@@ -55,8 +55,11 @@ def write_report(
     out = Path(out)
     read = read_runs(runs, columns, answered)
     completions = PageCompletions(read, limit or COMPLETIONS)
-    steps = {run.label: run.merged_steps() for run in read}
+    steps: dict[str, Steps] = {}
+    counts = []
     for run in read:
+        steps[run.label] = run.merged_steps()
+        counts.append("1 step" if len(run.steps) == 1 else f"{len(run.steps):,} steps")
         for note in run.notes:
             tell(f"{run.label}: {note}")
     # Without matplotlib, and without a log, there is still the page.
@@ -64,9 +67,7 @@ def write_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(steps.values()):
-            numbers = [len(run.steps) for run in read]
-            counts = " and ".join(f"{n:,} step" if n == 1 else f"{n:,} steps" for n in numbers)
-            draw(steps, out / CURVES, title=f"{title_of(read)}, {counts}")
+            draw(steps, out / CURVES, title=f"{title_of(read)}, {' and '.join(counts)}")
             picture = out / CURVES
     except NotInstalledError as error:
         tell(f"{CURVES} was not written: {error}")
@@ -74,6 +75,7 @@ def write_report(
         raise InputError(
             f"cannot write {error.filename or out}: {error.strerror}", field="out"
         ) from error
+    # As a whole, so that whoever reloads it while it is written sees the one before.
     with replacing(out / PAGE) as file:
         file.writelines(page(read, steps, completions, comparisons))
     return picture, out / PAGE
@@ -106,26 +108,26 @@ def page(
     comparisons: Sequence[Mapping[str, Any]],
 ) -> Iterator[str]:
     """The parts of the HTML, in order; only the blocks of data are large."""
-    styles = list(map(_asset, STYLES))
-    scripts = list(map(_asset, SCRIPTS))
+    styles, style_sources = _inline("style", STYLES)
+    scripts, script_sources = _inline("script", SCRIPTS)
     # Nothing from the network, and no script but these: a completion is what a stranger wrote.
     policy = [
         "default-src 'none'",
-        f"script-src {_hashes(scripts)}",
-        f"style-src {_hashes(styles)}",
+        f"script-src {script_sources}",
+        f"style-src {style_sources}",
         "base-uri 'none'",
         "form-action 'none'",
     ]
     parts = {
         "policy": "; ".join(policy),
         "title": escape(title_of(runs)),
-        "styles": "\n".join(f"<style>{text}</style>" for text in styles),
+        "styles": styles,
         "verdict": texts.verdict(runs, comparisons),
         "notes": texts.notes(runs),
         "tables": "\n".join(texts.tables(runs, completions, comparisons)),
         # It stands in a comment of HTML, which two hyphens would end.
         "license": escape(_asset("uPlot.LICENSE").replace("--", "- -")),
-        "scripts": "\n".join(f"<script>{text}</script>" for text in scripts),
+        "scripts": scripts,
     }
     # The template's text and the names in {{...}}, by turns.
     for number, part in enumerate(re.split(r"\{\{(\w+)\}\}", _asset("page.html"))):
@@ -152,12 +154,18 @@ def _asset(name: str) -> str:
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
-def _hashes(texts: Sequence[str]) -> str:
-    """The sources of a content security policy that allow these texts (CSP level 3, section
-    2.3.1).
+def _inline(tag: str, names: Sequence[str]) -> tuple[str, str]:
+    """Assets as elements of the page, and the sources of a content security policy that allow them
+    (CSP level 3, section 2.3.1).
     """
-    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in texts]
-    return " ".join(f"'sha256-{digest}'" for digest in digests)
+    elements = []
+    sources = []
+    for name in names:
+        text = _asset(name)
+        elements.append(f"<{tag}>{text}</{tag}>")
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        sources.append(f"'sha256-{digest}'")
+    return "\n".join(elements), " ".join(sources)
 
 
 def _page_data(
@@ -187,9 +195,7 @@ def _page_data(
     for panel in panels_of(steps):
         drawn = []
         for curve in curves(panel, steps):
-            # More digits than a curve can show; a float has up to seventeen.
-            values = [round(value, 8) for value in curve.values]
-            smooth = [round(value, 8) for value in curve.smooth]
+            values, smooth = _rounded(curve.values), _rounded(curve.smooth)
             drawn.append(asdict(replace(curve, values=values, smooth=smooth)))
         panels.append(
             {
@@ -211,3 +217,8 @@ def _page_data(
         "starts": completions.texts.starts,
         "promptStarts": completions.prompt_starts,
     }
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    """With more digits than a curve can show; a float has up to seventeen, which the page would carry."""
+    return [round(value, 8) for value in values]

@@ -100,7 +100,7 @@ class Run:
         rows: dict[int, dict[str, Any]] = {}
         for row in (*self.steps, *self.held_out):
             rows.setdefault(row["step"], {}).update(row)
-        return [rows[step] for step in sorted(rows)]
+        return _in_order(rows)
 
     @property
     def verifiers(self) -> dict[str, str]:
@@ -280,14 +280,19 @@ def _read_log(run: Run) -> None:
         if evaluated:
             # Ours and ms-swift's own evaluation are in different lines.
             held_out.setdefault(step, {"step": step}).update(evaluated)
-    run.steps = [steps[step] for step in sorted(steps)]
-    run.held_out = [held_out[step] for step in sorted(held_out)]
+    run.steps = _in_order(steps)
+    run.held_out = _in_order(held_out)
     if not steps:
         run.notes.append(f"{LOG} has no training step yet, so there are no curves")
     elif max(steps) < last:
         run.notes.append(
             f"the log ends at step {max(steps)} of {last}: the run is still training, or was stopped"
         )
+
+
+def _in_order(rows_by_step: Mapping[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, the earliest step first."""
+    return [rows_by_step[step] for step in sorted(rows_by_step)]
 
 
 def _index_completions(run: Run) -> None:
@@ -333,15 +338,17 @@ def _fill_in_success(run: Run) -> None:
     """
     if any("success" in row for row in run.steps) or not run.verifiers:
         return
-    verifiers = list(run.verifiers.values())
-    means: dict[Any, Any] = _shares(run.entries.values(), lambda entry: entry.step)
-    if means:
+    first, *others = run.verifiers.values()
+    shares = _shares(run.entries.values(), lambda entry: entry.step)
+    if shares:
         run.notes.append(f"{LOG} has no success: it was computed from the completions")
-    elif len(verifiers) == 1:
-        run.notes.append(f"{LOG} has no success: the mean of {verifiers[0]} is shown instead")
-        means = {row["step"]: row.get(f"rewards/{verifiers[0]}/mean") for row in run.steps}
+    elif others:
+        # The mean of one of several verifiers is the success of its own rows alone.
+        return
+    else:
+        run.notes.append(f"{LOG} has no success: the mean of {first} is shown instead")
     for row in run.steps:
-        mean = means.get(row["step"])
+        mean = shares.get(row["step"]) if shares else row.get(f"rewards/{first}/mean")
         if mean is not None:
             row["success"] = mean
 

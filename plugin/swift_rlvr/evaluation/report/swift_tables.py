@@ -24,6 +24,7 @@ _NOT_A_COLUMN = {"step", "prompt", "completion", "advantages", "num_turns"}
 
 def judges_by_name(steps: Iterable[Mapping[str, Any]]) -> Judges:
     """The roles of the rewards whose mean is logged, as far as their names tell."""
+    # ms-swift logs a reward under the name of its class.
     ours = {str(reward.__name__): reward for reward in REWARDS.values()}
     judges = {}
     for row in steps:

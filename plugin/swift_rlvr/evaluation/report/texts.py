@@ -57,6 +57,7 @@ def tables(
         if run.summary is not None:
             title = f"{run.label}, step {run.steps[-1]['step']:,}" if run.steps else run.label
             yield _table(title, ["", "value"], figures_table(run.summary))
+    # Of a training: completions alone have no first and last tenth.
     if any(run.graded is None for run in runs):
         yield _observations(runs, completions)
     yield _settings(runs)
@@ -79,6 +80,7 @@ def verdict(runs: Sequence[Run], comparisons: Sequence[Mapping[str, Any]]) -> st
         return text
 
     for run in runs:
+        # Also completions with steps, such as verl's dumps, are of a training.
         if run.summary is None or run.steps:
             figures = f"Success in training: {success_in_training(run)}."
         else:
@@ -142,16 +144,18 @@ def _settings(runs: Sequence[Run]) -> str:
     rows = []
     some_differ = False
     for name in SETTINGS:
-        values = [run.settings.get(name) for run in runs]
-        # Some only one trainer has, such as rlhf_type.
-        if all(value is None for value in values):
-            continue
         texts = []
-        for value in values:
+        is_known = False
+        for run in runs:
+            value = run.settings.get(name)
+            is_known |= value is not None
             # A list of names is read without its brackets and quotes, and breaks between them.
             if isinstance(value, list) and all(isinstance(item, str) for item in value):
                 value = ", ".join(value)
             texts.append(value if isinstance(value, str) else json.dumps(value))
+        # Some only one trainer has, such as rlhf_type.
+        if not is_known:
+            continue
         heading = name
         if len(set(texts)) > 1:
             heading += " *"

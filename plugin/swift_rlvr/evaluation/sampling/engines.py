@@ -269,6 +269,7 @@ class VllmEngine(Engine):
         context = getattr(self.config, "max_position_embeddings", None)
         options = {
             "seed": settings.seed,
+            # vLLM does not start where its memory is too small for one sequence of this length.
             "max_model_len": min(longest, context or longest),
             "enforce_eager": visible_device() != "cuda",
             # vLLM's neutral defaults in place of the model's own.

@@ -33,6 +33,8 @@ MOST_AT_ONCE = 64
 # Seconds before each further try of a request that a busy server has refused.
 WAITS = (1, 2, 4, 8, 16, 32)
 _BUSY = (408, 409, 429, 500, 502, 503, 504)
+# Newer models of OpenAI's call the limit so and refuse max_tokens; older servers do not know the name.
+_NEWER_LIMIT = "max_completion_tokens"
 # Servers that take all the sampling settings, and would else use the model's own.
 _WITH_ALL_SETTINGS = ("vllm", "sglang")
 
@@ -195,7 +197,6 @@ class ChatEngine(ServerEngine):
                 f"too; got {settings.max_completion_length:,}",
                 "max_completion_length",
             )
-        # Newer models of OpenAI's refuse the older name, and older servers do not know the newer.
         self._limit = "max_tokens"
 
     def answers(
@@ -211,31 +212,36 @@ class ChatEngine(ServerEngine):
     def _ask(self, settings: SamplingSettings, messages: Messages) -> Completion:
         """A completion; InputError if the server refuses it, also after waiting."""
         turns, tools = as_chat(messages, calls_in_text=True)
-        for wait in (*WAITS, None):
+        waits = iter(WAITS)
+        while True:
+            limit = self._limit
             body = {
                 "model": settings.model,
                 "messages": turns,
                 **({"tools": tools} if tools else {}),
                 "temperature": settings.temperature,
                 **self._options,
-                self._limit: settings.max_completion_length,
+                limit: settings.max_completion_length,
             }
             try:
                 return self._completion(request(self.base, "chat/completions", body))
             except RefusedError as error:
-                if error.status == 400 and "max_completion_tokens" in error.text:
-                    self._limit = "max_completion_tokens"
+                # Once: a limit that is too large is refused with the same word in the text.
+                is_renamed = error.status == 400 and _NEWER_LIMIT in error.text
+                if is_renamed and limit != _NEWER_LIMIT:
+                    self._limit = _NEWER_LIMIT
                     continue
+                wait = next(waits, None)
                 if wait is None or error.status not in _BUSY:
                     raise
                 # Seconds; a date, which HTTP allows too, is not read.
                 asked = error.retry_after or ""
                 time.sleep(min(float(asked), 60.0) if asked.isdigit() else wait)
             except SilentError:
+                wait = next(waits, None)
                 if wait is None:
                     raise
                 time.sleep(wait)
-        raise AssertionError("the last try returns or raises")
 
     def _completion(self, answer: Any) -> Completion:
         """The completion in a server's answer; InputError if it has another form.

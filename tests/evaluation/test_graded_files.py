@@ -4,6 +4,7 @@ graded as `score` grades them.
 
 import json
 import shutil
+from typing import Any
 
 import pytest
 
@@ -86,8 +87,9 @@ def test_compare_pairs_what_both_files_have(tmp_path):
     assert "on 3 tasks" in output and "by their order" in output
     assert "not tested" in ran("compare", named, nameless, columns=400)
     # Only the names of `valid: true` and of a grid end as those of ids do.
-    rows = [{**row, "id": None, "question": row["id"], "valid": True, "grid": []} for row in rows]
-    marked = write(tmp_path / "marked.jsonl", rows)
+    like_ids: dict[str, Any] = {"id": None, "valid": True, "grid": []}
+    questions = [{**row, **like_ids, "question": row["id"]} for row in rows]
+    marked = write(tmp_path / "marked.jsonl", questions)
     assert "on 3 tasks" in ran("compare", marked, marked, columns=400)
 
 

@@ -3,6 +3,7 @@ statement; for mathematics, choices, texts and reasoning-gym alike.
 """
 
 import json
+from importlib.util import find_spec
 
 import pytest
 
@@ -52,7 +53,8 @@ def test_every_verifier_reads_the_same_final_answer(name, text, earned):
 
 
 def test_reasoning_gym_reads_it_too():
-    pytest.importorskip("reasoning_gym")
+    if find_spec("reasoning_gym") is None:  # which imports pycosat, unless ours stands in
+        pytest.skip("reasoning_gym is not installed")
     texts = [text for text, _ in TEXTS]
     grades = REWARDS["reasoning_gym"]()(texts, entry=[json.dumps(GCD)] * len(texts))
     assert grades == [earned for _, earned in TEXTS]

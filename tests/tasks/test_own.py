@@ -6,6 +6,7 @@ import json
 import re
 import string
 from collections import Counter
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -196,12 +197,12 @@ def test_turns_are_those_that_ms_swift_takes_or_refused(turns, taken, beside):
 @pytest.mark.parametrize("name", ["math", "qa", "choice", "code", "instructions"])
 def test_with_other_earlier_turns_it_is_another_question(name):
     columns = {"choices": ["1", "2"], "answer": "2", "tests": ["assert f() == 2"]}
-    columns |= {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
-    rows = []
+    constraints = {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}
+    rows: list[dict[str, Any]] = []
     for said in ("I have 3.", "I have 4."):
         first = {"role": "user", "content": said}
         turns = [first, {"role": "assistant", "content": "Well."}, *ASKED]
-        rows.append({"prompt": turns, **columns})
+        rows.append({"prompt": turns, **columns, **constraints})
     identity = TASKS[name].identity
     assert identity(rows[0]) != identity(rows[1])
     # The system prompt is no part of the question.

@@ -88,7 +88,7 @@ MS_SWIFT = {
     "tools": json.dumps([WRAPPED]),
     "messages": [QUESTION, {"role": "tool_call", "content": json.dumps(CALL)}],
 }
-OPENAI = {
+OPENAI: dict[str, Any] = {
     "tools": [WRAPPED],
     "messages": [QUESTION, {"role": "assistant", "content": None, "tool_calls": [OPENAI_CALL]}],
 }

@@ -278,9 +278,9 @@ def unread_columns(task: Task, row: Row) -> list[str]:
     takes anything: most of the text or list is in no value of the preprocessed row.
 
     >>> from swift_rlvr.tasks import TASKS
-    >>> row = {"id": 7, "question": "Who?", "answer": "Tom", "hint": {"note": "Red."}, "table": [["a", 1]]}
+    >>> row = {"id": 7, "question": "Who?", "answer": "Tom", "hint": {"note": "Red."}, "votes": [["a", 1]]}
     >>> unread_columns(TASKS["qa"], row)
-    ['id', 'hint', 'table']
+    ['id', 'hint', 'votes']
     """
     try:
         own = task.of(row)

@@ -53,7 +53,7 @@ def test_one_batch_with_all_columns(monkeypatch):
     assert paid["later"] == [20.0, 20.0]
     assert paid["ends"] == "SystemExit: 3"
     assert "missing 1 required positional argument: 'gold'" in paid["fails"]
-    assert paid["fails"].endswith("(the columns of the rows are nums, target, task)")
+    assert str(paid["fails"]).endswith("(the columns of the rows are nums, target, task)")
 
 
 class Infinite(ORM):
@@ -64,7 +64,7 @@ class Infinite(ORM):
 def test_what_makes_advantages_nan_is_no_pay(monkeypatch):
     monkeypatch.setitem(orms, "infinite", Infinite)
     paid = try_rewards(["infinite"], object(), rows("a", "b")).paid
-    assert paid["infinite"].startswith("it pays inf or -inf")
+    assert str(paid["infinite"]).startswith("it pays inf or -inf")
     assert try_rewards(["infinite"], object(), rows("b", "b")).paid == {"infinite": [0.0, 0.0]}
 
 

@@ -181,6 +181,24 @@ def test_the_callback_logs_the_seconds_of_each_reward_in_a_step(tmp_path, writes
     assert logged["grading/external_countdown"] == [0.0]
 
 
+def test_rewards_that_go_from_trainer_to_trainer_are_logged_by_the_one_that_trains(tmp_path):
+    """Two stages in one script, or a cell of a notebook that is run again: the list is the same."""
+    answers = [SimpleNamespace(row={"nums": [1, 2], "target": 3}, text="<answer>1 + 2</answer>")]
+    rewards = [CountdownReward()]
+    trainers = [trainer_of(rewards, answers), trainer_of(rewards, answers)]
+    for trainer in trainers:
+        trainer.reward_funcs = rewards  # TRL keeps the list that it gets
+    arguments = SimpleNamespace(output_dir=tmp_path)
+    state = SimpleNamespace(global_step=0, max_steps=2, is_world_process_zero=True)
+    callbacks = [ReasonCallback(arguments, trainer) for trainer in trainers]
+    for number in (0, 1, 0):
+        callbacks[number].on_train_begin(arguments, state, None)
+        score_with(trainers[number], answers)
+        callbacks[number].on_step_end(arguments, state, SimpleNamespace())
+    assert [trainer._metrics["train"]["success"] for trainer in trainers] == [[1.0, 1.0], [1.0]]
+    assert type(rewards[0]) is CountdownReward
+
+
 def score_with(trainer, answers):
     """Score as a trainer does: with what stands in `reward_funcs` now."""
     columns = {name: [answer.row[name] for answer in answers] for name in answers[0].row}

@@ -45,6 +45,8 @@ class GradingTime:
         if self._is_watching:  # a trainer may train twice
             return
         self._is_watching = True
+        # The list is the script's own: the rewards in it may go to another trainer next.
+        trainer.reward_funcs = list(trainer.reward_funcs)
         plugins = getattr(trainer, "reward_model_plugins", None)
         for index, reward in enumerate(trainer.reward_funcs):
             if not isinstance(reward, nn.Module):
@@ -132,6 +134,11 @@ class _TimedReward:
         if name.startswith("__") or name == "_reward":
             raise AttributeError(name)
         return getattr(self._reward, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A trainer that trains again gives its log to the reward, which may have another's by now.
+        target = self if name in ("__name__", "_reward", "_call") else self._reward
+        object.__setattr__(target, name, value)
 
     def __call__(self, *args: Any, **columns: Any) -> Any:
         return self._call(*args, **columns)

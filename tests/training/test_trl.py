@@ -9,6 +9,9 @@ import json
 import os
 import re
 import shutil
+import statistics
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -208,6 +211,57 @@ def refused_dataset() -> str:
     return refusal(as_dataset, rows)
 
 
+FUNCTION = """
+def short(completions, **columns):
+    return [float(len(completion[0]["content"]) % 7) for completion in completions]
+
+short.role = "verifier"
+"""
+
+
+def script_with_own_function(folder: Path) -> list[Path]:
+    """Runs in which no reward is ours: two updates with each batch, and evaluations whose batches are
+    smaller than the training's.
+    """
+    from trl import GRPOConfig
+
+    from swift_rlvr.runs.log import RunLog
+    from swift_rlvr.training.reason_callback import ReasonCallback
+    from swift_rlvr.training.trl import load_dataset, trainer_class_of
+
+    names: dict = {}
+    exec(FUNCTION, names)
+    rewards = [names["short"]]
+    dataset = load_dataset(TRAIN)
+    runs = []
+    evaluation = {"eval_strategy": "steps", "eval_steps": 1, "per_device_eval_batch_size": 4}
+    for name, settings in {
+        "iterations": {"num_iterations": 2, "max_steps": 3},
+        "evaluation": {"max_steps": 1, "num_generations_eval": 2, **evaluation},
+    }.items():
+        config = GRPOConfig(
+            output_dir=str(folder / name),
+            per_device_train_batch_size=8,
+            num_generations=4,
+            max_completion_length=32,
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            use_cpu=True,
+            bf16=False,
+            **settings,
+        )
+        # The list goes from one trainer to the next.
+        trainer = trainer_class_of(False)(
+            str(TINY_MODEL), rewards, config, dataset, eval_dataset=dataset.select(range(6))
+        )
+        log = RunLog(config.output_dir)
+        trainer.add_callback(ReasonCallback(config, trainer, log))
+        trainer.train()
+        runs.append(log.folder)
+    return runs
+
+
 def train_with_pictures(folder: Path) -> dict:
     """Two steps of the same rows under TRL's own trainer, whose processor gets the pictures."""
     import torch
@@ -321,6 +375,7 @@ def run_commands(folder: Path) -> dict:
         "held_out": held_out.output,
         "script": script,
         "pictures": pictures,
+        "own function": script_with_own_function(folder),
         "refused dataset": refused_dataset(),
         "loaded": loaded_rows(folder),
         "page": script_of_the_page(folder),
@@ -514,6 +569,68 @@ def test_the_trainer_gets_the_pictures_of_its_rows(results):
         "steps": 2,
         "eyes have learned": True,
     }
+
+
+def test_records_of_functions_alone_are_those_of_their_own_batch(results):
+    """And not the trainer's last ones: in a step that samples nothing, or in an evaluation."""
+    iterations, evaluation = results["own function"]
+    for run, counts in (
+        (iterations, {("train", 1): 8, ("train", 3): 8}),
+        (evaluation, {("train", 1): 8, ("eval", 1): 12}),
+    ):
+        records = list(read_records(run / "records.jsonl"))
+        assert Counter((record.mode, record.step) for record in records) == counts
+        for _, step in read_jsonl(run / "logging.jsonl"):
+            prefix = "eval_" if "eval_reward" in step else ""
+            if f"{prefix}reward" in step:
+                place = (
+                    prefix.strip("_") or "train",
+                    int(step["global_step/max_steps"].split("/")[0]),
+                )
+                paid = [
+                    record.rewards["short"]
+                    for record in records
+                    if (record.mode, record.step) == place
+                ]
+                if paid:
+                    assert step[f"{prefix}rewards/short/mean"] == pytest.approx(
+                        sum(map(present, paid)) / len(paid), abs=1e-5
+                    )
+                    expected = [
+                        record.success for record in records if (record.mode, record.step) == place
+                    ]
+                    assert step[f"{prefix}success"] == pytest.approx(
+                        sum(map(present, expected)) / len(expected)
+                    )
+
+
+def test_two_ranks_log_every_completion_of_a_step_with_several_batches(tmp_path):
+    """Under torchrun, with a function beside our rewards."""
+    (tmp_path / "run.yaml").write_text(CONFIG)
+    (tmp_path / "mine.py").write_text(FUNCTION)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    command += ["--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0"]
+    command += ["-m", "swift_rlvr.cli", "train", tmp_path / "run.yaml", *HELD_OUT]
+    command += ["--output_dir", tmp_path / "run", "--max_steps", "1", "--beta", "0"]
+    command += words(f"--reward_funcs countdown {tmp_path / 'mine.py'}:short")
+    command += words("--per_device_train_batch_size 4 --num_generations 4")
+    command += words("--gradient_accumulation_steps 2 --steps_per_generation 1")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=500
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    records = list(read_records(tmp_path / "run" / "records.jsonl"))
+    assert [record.index for record in records] == list(range(16))
+    for start in range(0, 16, 4):
+        group = records[start : start + 4]
+        assert len({record.question for record in group}) == 1
+        totals = [sum(map(present, record.rewards.values())) for record in group]
+        assert all(len(record.rewards) == 2 for record in group)
+        spread = statistics.stdev(totals) + 1e-4  # TRL's
+        for record, total in zip(group, totals, strict=True):
+            advantage = (total - statistics.mean(totals)) / spread
+            assert record.advantage == pytest.approx(advantage, abs=2e-3)
 
 
 def test_the_script_of_the_page_trains(results):

@@ -157,10 +157,6 @@ class Reward:
 
         The arguments are read and not kept, because they do not pickle.
         """
-        # What a trainer does that was given REWARDS[name] instead of REWARDS[name]().
-        if "completions" in parameters:
-            cls = type(self).__name__
-            raise TypeError(f"{cls} is a class, and a trainer calls an instance: pass {cls}()")
         self.parameters: Any = read_parameters(
             self.Parameters, self.name, args, parameters, other_names=REWARDS
         )

@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,6 +178,8 @@ def opening_model(folder: Path) -> Path:
 
 def loaded_rows(folder: Path) -> dict:
     """What `load_dataset` makes of several files, for scripts that have TRL's trainer."""
+    from datasets import concatenate_datasets
+
     from swift_rlvr.evaluation.models import load_tokenizer
     from swift_rlvr.training.trl import load_dataset
 
@@ -186,6 +189,16 @@ def loaded_rows(folder: Path) -> dict:
     own.write_text("".join(json.dumps(row) + "\n" for row in rows))
     names = {"Frage": "problem"}
     countdown, accuracy = REWARDS["countdown"](), REWARDS["accuracy"]()
+    # The columns of the other task are None in the joined rows.
+    both = [countdown, accuracy]
+    joined = concatenate_datasets(
+        [
+            load_dataset(f"{TRAIN.partition('#')[0]}#2", both),
+            load_dataset(f"math:{own}", both, columns=names),
+        ]
+    ).select(range(3))
+    columns = joined[:]
+    completions = [[{"role": "assistant", "content": "<answer>2</answer>"}]] * 3
     opening = load_tokenizer(str(TINY_MODEL))
     opening.chat_template += "{{ '<think>\\n' }}"
     return {
@@ -194,6 +207,7 @@ def loaded_rows(folder: Path) -> dict:
         "fewer": load_dataset(str(MIXED), [countdown, accuracy]).column_names,
         "one": load_dataset(str(MIXED), accuracy).column_names,
         "thinking": load_dataset(str(MIXED), processing_class=opening)["thinking_opened"][:],
+        "joined": [reward(completions, prompts=columns["prompt"], **columns) for reward in both],
         "refused": refusal(load_dataset, f"math:{own}#5", [countdown], columns=names),
     }
 
@@ -234,11 +248,16 @@ def script_with_own_function(folder: Path) -> list[Path]:
     rewards = [names["short"]]
     dataset = load_dataset(TRAIN)
     runs = []
-    evaluation = {"eval_strategy": "steps", "eval_steps": 1, "per_device_eval_batch_size": 4}
-    for name, settings in {
+    evaluation: dict[str, Any] = {
+        "eval_strategy": "steps",
+        "eval_steps": 1,
+        "per_device_eval_batch_size": 4,
+    }
+    differing: dict[str, dict[str, Any]] = {
         "iterations": {"num_iterations": 2, "max_steps": 3},
         "evaluation": {"max_steps": 1, "num_generations_eval": 2, **evaluation},
-    }.items():
+    }
+    for name, settings in differing.items():
         config = GRPOConfig(
             output_dir=str(folder / name),
             per_device_train_batch_size=8,
@@ -580,28 +599,16 @@ def test_records_of_functions_alone_are_those_of_their_own_batch(results):
     ):
         records = list(read_records(run / "records.jsonl"))
         assert Counter((record.mode, record.step) for record in records) == counts
-        for _, step in read_jsonl(run / "logging.jsonl"):
-            prefix = "eval_" if "eval_reward" in step else ""
-            if f"{prefix}reward" in step:
-                place = (
-                    prefix.strip("_") or "train",
-                    int(step["global_step/max_steps"].split("/")[0]),
-                )
-                paid = [
-                    record.rewards["short"]
-                    for record in records
-                    if (record.mode, record.step) == place
-                ]
-                if paid:
-                    assert step[f"{prefix}rewards/short/mean"] == pytest.approx(
-                        sum(map(present, paid)) / len(paid), abs=1e-5
-                    )
-                    expected = [
-                        record.success for record in records if (record.mode, record.step) == place
-                    ]
-                    assert step[f"{prefix}success"] == pytest.approx(
-                        sum(map(present, expected)) / len(expected)
-                    )
+        for _, line in read_jsonl(run / "logging.jsonl"):
+            mode, prefix = ("eval", "eval_") if "eval_reward" in line else ("train", "")
+            step = int(line["global_step/max_steps"].partition("/")[0])
+            own = [record for record in records if (record.mode, record.step) == (mode, step)]
+            if not own or f"{prefix}reward" not in line:
+                continue
+            paid = statistics.mean(present(record.rewards["short"]) for record in own)
+            right = statistics.mean(present(record.success) for record in own)
+            assert line[f"{prefix}rewards/short/mean"] == pytest.approx(paid, abs=1e-5)
+            assert line[f"{prefix}success"] == pytest.approx(right)
 
 
 def test_two_ranks_log_every_completion_of_a_step_with_several_batches(tmp_path):
@@ -655,6 +662,10 @@ def test_a_script_loads_rows_of_several_tasks(results):
     assert loaded["mixed"][0]["accepted_answers"] is None
     assert loaded["fewer"] == ["prompt", "nums", "solution", "target", "task"]
     assert loaded["one"] == ["prompt", "solution", "task"]
+
+
+def test_datasets_of_several_tasks_are_joined(results):
+    assert results["loaded"]["joined"] == [[0.0, 0.0, None], [None, None, 1.0]]
 
 
 def test_rewards_are_told_where_the_template_opens_the_thinking(results):

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from swift_rlvr.rewards import Grade, Reward
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.log import RunLog, line
 from swift_rlvr.success import key_of, logged_name, role_of
 from swift_rlvr.training import grading_time
@@ -81,7 +82,7 @@ async def later(completions, **columns):
 
 def watched(*rewards):
     trainer = SimpleNamespace(reward_funcs=list(rewards))
-    grading = GradingTime()
+    grading = GradingTime(GradeLog())
     grading.watch(trainer)
     return trainer, grading
 
@@ -147,6 +148,10 @@ def test_ms_swift_scores_with_timed_rewards_of_every_shape():
     rewards = algorithm.compute_rewards_per_func([sample], trainer.reward_funcs, None, device)
     assert rewards.tolist() == [[1.0] * 5]
     assert grading.figures() == {f"grading/{key}": SLOW for key in REWARDS_OF_ALL_SHAPES}
+    # Ours report themselves, to the log that the callback gives them.
+    (record,) = grading.grades.take()
+    assert record.rewards == dict.fromkeys(REWARDS_OF_ALL_SHAPES.keys() - {"external_slow"}, 1.0)
+    assert (record.completion, record.messages) == ("!", turns[:1])
 
 
 def test_a_reward_that_raises_is_timed_and_still_raises():

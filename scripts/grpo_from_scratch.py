@@ -44,9 +44,11 @@ from swift_rlvr.runs.records import Record, judge
 from swift_rlvr.success import Judges, logged_name
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.tasks.task import with_system
+from swift_rlvr.training.rows import reward_columns
 from swift_rlvr.utils.errors import DivergedError, InputError
 from swift_rlvr.utils.files import TINY_MODEL, find_file
 from swift_rlvr.utils.jsonl import write_json
+from swift_rlvr.utils.settings import Accepts
 
 # --- The formulas. B completions, those of a prompt side by side; T tokens, padded on the right.
 
@@ -370,12 +372,16 @@ def train(settings: Any, console: Console) -> Path:
     checkpoint_to_resume(folder, None)  # InputError where the folder holds another run
     torch.manual_seed(settings.seed)
     rewards = build_rewards(settings.reward_funcs)
+    if len(rewards) != len(settings.reward_weights):
+        problem = f"a reward is named twice in {', '.join(settings.reward_funcs)}"
+        raise InputError(problem, "reward_funcs")
     source = parse_source(find_file(settings.dataset))
     rows = []
     for line, raw in source.rows():
         with source.at(line):  # an error names the line
             row = source.task.preprocess_for_training(raw)
         rows.append({**row, "messages": with_system(row["messages"], source.task.system)})
+    reward_columns(source, rewards, rows)  # InputError where one lacks a column, or grades no row
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = models.load_tokenizer(settings.model)
@@ -491,6 +497,30 @@ TASKS: dict[str, dict[str, Any]] = {
     },
 }
 
+# What would end in a traceback after the model is loaded, or run to its end and teach nothing.
+ACCEPTED = {
+    "num_generations": Accepts({"at_least": 2}),  # one has nothing to be compared with
+    "prompts_per_step": Accepts({"at_least": 1}),
+    "micro_batch_size": Accepts({"at_least": 1}),
+    "max_completion_length": Accepts({"at_least": 1}),
+    "temperature": Accepts({"more_than": 0}),
+    "top_p": Accepts({"more_than": 0, "at_most": 1}),
+    "top_k": Accepts({"at_least": 0}),  # 0: all tokens
+    "loss_type": Accepts(choices=LOSS_TYPES),
+    "scale_rewards": Accepts(choices=("group", "none")),
+    "epsilon": Accepts({"at_least": 0}),
+    "beta": Accepts({"at_least": 0}),
+    "num_iterations": Accepts({"at_least": 1}),
+    "max_grad_norm": Accepts({"more_than": 0}),
+    "learning_rate": Accepts({"more_than": 0}),
+    "lr_scheduler_type": Accepts(choices=("constant", "cosine", "linear")),
+    "weight_decay": Accepts({"at_least": 0}),
+    "adam_beta2": Accepts({"at_least": 0, "less_than": 1}),
+    "max_steps": Accepts({"at_least": 1}),
+    "save_steps": Accepts({"at_least": 1}),
+    "seed": Accepts({"at_least": 0}),
+}
+
 
 def read_settings(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """The settings of `--task` with the flags of a command line."""
@@ -504,10 +534,15 @@ def read_settings(argv: Sequence[str] | None = None) -> argparse.Namespace:
         nargs = "+" if several else None
         parser.add_argument(f"--{name}", nargs=nargs, type=kind, default=default, help=f"{default}")
     settings = parser.parse_args(argv)
-    if settings.max_steps < 1:
-        parser.error("--max_steps: expected at least 1")
-    if len(settings.reward_weights) != len(settings.reward_funcs):
+    for name, accepts in ACCEPTED.items():
+        value = getattr(settings, name)
+        if not accepts.allows(value):
+            parser.error(f"--{name}: must be {accepts}, got {value}")
+    weights = settings.reward_weights
+    if len(weights) != len(settings.reward_funcs):
         parser.error("--reward_weights: expected one for each of --reward_funcs")
+    if not any(weights) or not all(map(math.isfinite, weights)):
+        parser.error(f"--reward_weights: must be finite and not all 0, got {weights}")
     return settings
 
 

@@ -131,16 +131,17 @@ def trainer_of(rewards, answers):
     logs = {"rewards": logged, "advantages": [0.0] * len(texts)}
 
     def score(inputs=None):
-        for reward, name in zip(rewards, names, strict=True):
+        for reward, name in zip(trainer.reward_funcs, names, strict=True):
             values = reward(texts, **columns)
             logged[name].extend(float("nan") if value is None else value for value in values)
 
-    return SimpleNamespace(
+    trainer = SimpleNamespace(
         reward_funcs=list(rewards), reward_func_names=names, reward_weights=torch.ones(len(names)), num_generations=1,
         accelerator=SimpleNamespace(is_main_process=True, num_processes=1, process_index=0), _logs=logs,
         _metrics={"train": defaultdict(list)}, model=SimpleNamespace(training=True),
         train_dataset=[answer.row for answer in answers], _generate_and_score_completions=score,
     )  # fmt: skip
+    return trainer
 
 
 def shown(rewards, answers, folder):

@@ -184,6 +184,19 @@ def test_none_is_no_reward_of_a_group():
     assert totals.tolist() == [1.0, 12.0, 3.0, 14.0]
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (f"--dataset math:{DATASETS}/math/train.jsonl", "external_countdown grades no row of"),
+        ("--reward_funcs countdown format countdown --reward_weights 1 1 1", "named twice in"),
+    ],
+)
+def test_rewards_that_do_not_fit_are_named_before_the_model_is_loaded(flags, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        trained(tmp_path / "run", "--model", "/no/model", *flags.split())
+    assert not (tmp_path / "run").exists()
+
+
 PROGRAM = str(ROOT / "scripts" / "grpo_from_scratch.py")
 
 
@@ -197,11 +210,31 @@ def test_a_mistake_is_named_without_a_traceback(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("flag", "value"), [("--reward_weights", "1"), ("--max_steps", "0"), ("--temprature", "1")]
+    "flags",
+    [
+        "--reward_weights 1",
+        "--reward_weights 0 0",
+        "--reward_weights nan 1",
+        "--max_steps 0",
+        "--temprature 1",
+        # These taught nothing, did something else, or never ended.
+        "--num_generations 1",
+        "--scale_rewards batch",
+        "--max_grad_norm 0",
+        "--epsilon -0.1",
+        "--num_iterations 0",
+        # These ended in a traceback after the model was loaded.
+        "--micro_batch_size 0",
+        "--loss_type gspo",
+        "--lr_scheduler_type zigzag",
+    ],
 )
-def test_a_flag_that_cannot_be_used_is_named(flag, value, tmp_path, monkeypatch, capsys):
+def test_a_flag_that_cannot_be_used_is_named(flags, tmp_path, monkeypatch, capsys):
     """The program as it runs by its name, without the seconds in which a process imports torch."""
-    monkeypatch.setattr(sys, "argv", [PROGRAM, "--output_dir", str(tmp_path / "run"), flag, value])
+    flag, *values = flags.split()
+    monkeypatch.setattr(
+        sys, "argv", [PROGRAM, "--output_dir", str(tmp_path / "run"), flag, *values]
+    )
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(PROGRAM, run_name="__main__")
     assert ended.value.code not in (None, 0)

@@ -87,7 +87,7 @@ def test_what_is_unknown_is_refused(monkeypatch):
         with pytest.raises(TypeError, match="^external_some: parameters are given by name, NAME="):
             read(args)
     with pytest.raises(TypeError, match=r'make the reward with REWARDS\["some"\]\(\)'):
-        read(completions=["7"], solution=["7"])
+        read(prompts=["?"], completions=["7"], solution=["7"])  # TRL's call
     monkeypatch.setenv("EXTERNAL_SOME_CUONT", "3")
     with pytest.raises(
         ValueError, match="no setting 'EXTERNAL_SOME_CUONT'; the nearest is EXTERNAL_SOME_COUNT"

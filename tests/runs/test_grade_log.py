@@ -64,6 +64,28 @@ def test_batches_of_a_step_follow_one_another_in_the_log():
     assert all(record.rewards["external_repetition_penalty"] is None for record in records)
 
 
+def test_two_of_one_class_grade_the_same_completions():
+    """Each for other tasks: a completion has the grade of the one that it is for."""
+    log = GradeLog()
+    for task in ("mine", "yours"):
+        reward = CountdownReward(tasks=task)
+        reward.log = log
+        reward([RIGHT, WRONG, NONE], **ROW, task=["mine", "yours", "mine"])
+    records = log.take()
+    assert [record.rewards for record in records] == [
+        {"external_countdown": value} for value in (1.0, 0.0, 0.0)
+    ]
+    reasons = [record.reasons["external_countdown"] for record in records]
+    assert reasons == ["correct", "wrong value", "no answer"]
+
+
+def test_a_prompt_without_roles_is_the_users():
+    log = GradeLog()
+    log.add(CountdownReward(), ["a"], {"prompts": ["1 + 1?"]}, [Grade(0.0, "x")])
+    (record,) = log.take()
+    assert record.messages == [{"role": "user", "content": "1 + 1?"}]
+
+
 @pytest.mark.parametrize("name", sorted(REWARDS))
 def test_every_reward_is_logged_with_what_trainers_hand_over(name):
     """One state for all completions, which is no column; the completions' tokens and the

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from swift_rlvr.rewards import Grade, Reward
 from swift_rlvr.rewards.countdown import CountdownReward
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.log import RunLog, line
 from swift_rlvr.success import key_of, logged_name, role_of
 from swift_rlvr.training import grading_time
@@ -81,7 +82,7 @@ async def later(completions, **columns):
 
 def watched(*rewards):
     trainer = SimpleNamespace(reward_funcs=list(rewards))
-    grading = GradingTime()
+    grading = GradingTime(GradeLog())
     grading.watch(trainer)
     return trainer, grading
 
@@ -147,6 +148,10 @@ def test_ms_swift_scores_with_timed_rewards_of_every_shape():
     rewards = algorithm.compute_rewards_per_func([sample], trainer.reward_funcs, None, device)
     assert rewards.tolist() == [[1.0] * 5]
     assert grading.figures() == {f"grading/{key}": SLOW for key in REWARDS_OF_ALL_SHAPES}
+    # Ours report themselves, to the log that the callback gives them.
+    (record,) = grading.grades.take()
+    assert record.rewards == dict.fromkeys(REWARDS_OF_ALL_SHAPES.keys() - {"external_slow"}, 1.0)
+    assert (record.completion, record.messages) == ("!", turns[:1])
 
 
 def test_a_reward_that_raises_is_timed_and_still_raises():
@@ -179,6 +184,24 @@ def test_the_callback_logs_the_seconds_of_each_reward_in_a_step(tmp_path, writes
     assert logged["success"] == [1.0]  # the records are those of the rewards under the timer
     assert logged["grading/external_slow"] == [SLOW]
     assert logged["grading/external_countdown"] == [0.0]
+
+
+def test_rewards_that_go_from_trainer_to_trainer_are_logged_by_the_one_that_trains(tmp_path):
+    """Two stages in one script, or a cell of a notebook that is run again: the list is the same."""
+    answers = [SimpleNamespace(row={"nums": [1, 2], "target": 3}, text="<answer>1 + 2</answer>")]
+    rewards = [CountdownReward()]
+    trainers = [trainer_of(rewards, answers), trainer_of(rewards, answers)]
+    for trainer in trainers:
+        trainer.reward_funcs = rewards  # TRL keeps the list that it gets
+    arguments = SimpleNamespace(output_dir=tmp_path)
+    state = SimpleNamespace(global_step=0, max_steps=2, is_world_process_zero=True)
+    callbacks = [ReasonCallback(arguments, trainer) for trainer in trainers]
+    for number in (0, 1, 0):
+        callbacks[number].on_train_begin(arguments, state, None)
+        score_with(trainers[number], answers)
+        callbacks[number].on_step_end(arguments, state, SimpleNamespace())
+    assert [trainer._metrics["train"]["success"] for trainer in trainers] == [[1.0, 1.0], [1.0]]
+    assert type(rewards[0]) is CountdownReward
 
 
 def score_with(trainer, answers):

@@ -9,12 +9,16 @@ import json
 import os
 import re
 import shutil
+import statistics
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -174,6 +178,8 @@ def opening_model(folder: Path) -> Path:
 
 def loaded_rows(folder: Path) -> dict:
     """What `load_dataset` makes of several files, for scripts that have TRL's trainer."""
+    from datasets import concatenate_datasets
+
     from swift_rlvr.evaluation.models import load_tokenizer
     from swift_rlvr.training.trl import load_dataset
 
@@ -183,6 +189,16 @@ def loaded_rows(folder: Path) -> dict:
     own.write_text("".join(json.dumps(row) + "\n" for row in rows))
     names = {"Frage": "problem"}
     countdown, accuracy = REWARDS["countdown"](), REWARDS["accuracy"]()
+    # The columns of the other task are None in the joined rows.
+    both = [countdown, accuracy]
+    joined = concatenate_datasets(
+        [
+            load_dataset(f"{TRAIN.partition('#')[0]}#2", both),
+            load_dataset(f"math:{own}", both, columns=names),
+        ]
+    ).select(range(3))
+    columns = joined[:]
+    completions = [[{"role": "assistant", "content": "<answer>2</answer>"}]] * 3
     opening = load_tokenizer(str(TINY_MODEL))
     opening.chat_template += "{{ '<think>\\n' }}"
     return {
@@ -191,6 +207,7 @@ def loaded_rows(folder: Path) -> dict:
         "fewer": load_dataset(str(MIXED), [countdown, accuracy]).column_names,
         "one": load_dataset(str(MIXED), accuracy).column_names,
         "thinking": load_dataset(str(MIXED), processing_class=opening)["thinking_opened"][:],
+        "joined": [reward(completions, prompts=columns["prompt"], **columns) for reward in both],
         "refused": refusal(load_dataset, f"math:{own}#5", [countdown], columns=names),
     }
 
@@ -206,6 +223,62 @@ def refused_dataset() -> str:
 
     rows = [{"prompt": "a", "solution": 1}, {"prompt": "b", "solution": "one"}]
     return refusal(as_dataset, rows)
+
+
+FUNCTION = """
+def short(completions, **columns):
+    return [float(len(completion[0]["content"]) % 7) for completion in completions]
+
+short.role = "verifier"
+"""
+
+
+def script_with_own_function(folder: Path) -> list[Path]:
+    """Runs in which no reward is ours: two updates with each batch, and evaluations whose batches are
+    smaller than the training's.
+    """
+    from trl import GRPOConfig
+
+    from swift_rlvr.runs.log import RunLog
+    from swift_rlvr.training.reason_callback import ReasonCallback
+    from swift_rlvr.training.trl import load_dataset, trainer_class_of
+
+    names: dict = {}
+    exec(FUNCTION, names)
+    rewards = [names["short"]]
+    dataset = load_dataset(TRAIN)
+    runs = []
+    evaluation: dict[str, Any] = {
+        "eval_strategy": "steps",
+        "eval_steps": 1,
+        "per_device_eval_batch_size": 4,
+    }
+    differing: dict[str, dict[str, Any]] = {
+        "iterations": {"num_iterations": 2, "max_steps": 3},
+        "evaluation": {"max_steps": 1, "num_generations_eval": 2, **evaluation},
+    }
+    for name, settings in differing.items():
+        config = GRPOConfig(
+            output_dir=str(folder / name),
+            per_device_train_batch_size=8,
+            num_generations=4,
+            max_completion_length=32,
+            logging_steps=1,
+            save_strategy="no",
+            report_to=[],
+            use_cpu=True,
+            bf16=False,
+            **settings,
+        )
+        # The list goes from one trainer to the next.
+        trainer = trainer_class_of(False)(
+            str(TINY_MODEL), rewards, config, dataset, eval_dataset=dataset.select(range(6))
+        )
+        log = RunLog(config.output_dir)
+        trainer.add_callback(ReasonCallback(config, trainer, log))
+        trainer.train()
+        runs.append(log.folder)
+    return runs
 
 
 def train_with_pictures(folder: Path) -> dict:
@@ -321,6 +394,7 @@ def run_commands(folder: Path) -> dict:
         "held_out": held_out.output,
         "script": script,
         "pictures": pictures,
+        "own function": script_with_own_function(folder),
         "refused dataset": refused_dataset(),
         "loaded": loaded_rows(folder),
         "page": script_of_the_page(folder),
@@ -516,6 +590,56 @@ def test_the_trainer_gets_the_pictures_of_its_rows(results):
     }
 
 
+def test_records_of_functions_alone_are_those_of_their_own_batch(results):
+    """And not the trainer's last ones: in a step that samples nothing, or in an evaluation."""
+    iterations, evaluation = results["own function"]
+    for run, counts in (
+        (iterations, {("train", 1): 8, ("train", 3): 8}),
+        (evaluation, {("train", 1): 8, ("eval", 1): 12}),
+    ):
+        records = list(read_records(run / "records.jsonl"))
+        assert Counter((record.mode, record.step) for record in records) == counts
+        for _, line in read_jsonl(run / "logging.jsonl"):
+            mode, prefix = ("eval", "eval_") if "eval_reward" in line else ("train", "")
+            step = int(line["global_step/max_steps"].partition("/")[0])
+            own = [record for record in records if (record.mode, record.step) == (mode, step)]
+            if not own or f"{prefix}reward" not in line:
+                continue
+            paid = statistics.mean(present(record.rewards["short"]) for record in own)
+            right = statistics.mean(present(record.success) for record in own)
+            assert line[f"{prefix}rewards/short/mean"] == pytest.approx(paid, abs=1e-5)
+            assert line[f"{prefix}success"] == pytest.approx(right)
+
+
+def test_two_ranks_log_every_completion_of_a_step_with_several_batches(tmp_path):
+    """Under torchrun, with a function beside our rewards."""
+    (tmp_path / "run.yaml").write_text(CONFIG)
+    (tmp_path / "mine.py").write_text(FUNCTION)
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    command += ["--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0"]
+    command += ["-m", "swift_rlvr.cli", "train", tmp_path / "run.yaml", *HELD_OUT]
+    command += ["--output_dir", tmp_path / "run", "--max_steps", "1", "--beta", "0"]
+    command += words(f"--reward_funcs countdown {tmp_path / 'mine.py'}:short")
+    command += words("--per_device_train_batch_size 4 --num_generations 4")
+    command += words("--gradient_accumulation_steps 2 --steps_per_generation 1")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, env=environment, timeout=500
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    records = list(read_records(tmp_path / "run" / "records.jsonl"))
+    assert [record.index for record in records] == list(range(16))
+    for start in range(0, 16, 4):
+        group = records[start : start + 4]
+        assert len({record.question for record in group}) == 1
+        totals = [sum(map(present, record.rewards.values())) for record in group]
+        assert all(len(record.rewards) == 2 for record in group)
+        spread = statistics.stdev(totals) + 1e-4  # TRL's
+        for record, total in zip(group, totals, strict=True):
+            advantage = (total - statistics.mean(totals)) / spread
+            assert record.advantage == pytest.approx(advantage, abs=2e-3)
+
+
 def test_the_script_of_the_page_trains(results):
     step, *_ = results["page"]
     assert "rewards/AccuracyReward/mean" in step and "rewards/FormatReward/mean" in step
@@ -538,6 +662,10 @@ def test_a_script_loads_rows_of_several_tasks(results):
     assert loaded["mixed"][0]["accepted_answers"] is None
     assert loaded["fewer"] == ["prompt", "nums", "solution", "target", "task"]
     assert loaded["one"] == ["prompt", "solution", "task"]
+
+
+def test_datasets_of_several_tasks_are_joined(results):
+    assert results["loaded"]["joined"] == [[0.0, 0.0, None], [None, None, 1.0]]
 
 
 def test_rewards_are_told_where_the_template_opens_the_thinking(results):

@@ -148,13 +148,13 @@ def _refuse_unknown(
     """TypeError for a keyword that is no parameter; InputError for a variable that looks like one of
     this reward and fits no parameter.
     """
+    # A trainer that was handed the class calls it as if it were the reward.
+    if "completions" in overrides:
+        short_name = reward_name.removeprefix("external_")
+        problem = f'this is its class; make the reward with REWARDS["{short_name}"]()'
+        raise TypeError(f"{reward_name}: {problem}")
     known = [parameter.name for parameter in fields(cls)]
     for name in overrides:
-        # A trainer that was handed the class calls it as if it were the reward.
-        if name == "completions":
-            short_name = reward_name.removeprefix("external_")
-            problem = f'this is its class; make the reward with REWARDS["{short_name}"]()'
-            raise TypeError(f"{reward_name}: {problem}")
         if name not in known:
             raise TypeError(no_setting(reward_name, name, known, _called_here(cls, name, str)))
 

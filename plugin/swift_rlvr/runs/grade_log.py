@@ -19,27 +19,31 @@ NOT_OF_THE_ROW = {*TOKENS, "messages", "prompts", "trainer_state"}
 class GradeLog:
     """Collects what rewards are asked and answer, until it is taken.
 
-    A reward reports to it where its attribute `log` is one.
+    A reward reports to it where its attribute `log` is one. For others `training.grading_time` does.
     """
 
     def __init__(self) -> None:
-        self._by_reward: defaultdict[str, list[Record]] = defaultdict(list)
+        # By the object too: two of one class, or two lambdas, have the same key.
+        self._by_reward: defaultdict[tuple[str, int], list[Record]] = defaultdict(list)
 
     def add(
         self,
         reward: Any,
         completions: Sequence,
         columns: Mapping[str, Any],
-        grades: Sequence[tuple[float | None, str]],
+        grades: Sequence[tuple[float | None, str | None]],
     ) -> None:
-        """Note one call of a reward: the completions and columns that it got, and its grades."""
+        """Note one call of a reward: the completions and columns that it got, and its grades, without
+        a reason where it gives none.
+        """
         key = key_of(reward)
         of_the_row = {}
-        for name in (*reward.columns, *reward.optional_columns, *ALWAYS):
+        own = (*reward.columns, *reward.optional_columns) if hasattr(reward, "log") else ()
+        for name in (*own, *ALWAYS):
             if name not in NOT_OF_THE_ROW and columns.get(name) is not None:
                 of_the_row[name] = columns[name]
 
-        records = self._by_reward[key]
+        records = self._by_reward[key, id(reward)]
         graded = zip(completions, grades, strict=True)
         for index, (completion, (value, reason)) in enumerate(graded):
             row = {}
@@ -52,7 +56,7 @@ class GradeLog:
                 index=0,
                 completion=completion_text(completion) or "",
                 rewards={key: value},
-                reasons={key: reason},
+                reasons={} if reason is None else {key: reason},
                 row=row,
             )
             _add_trainers_columns(record, columns, index)
@@ -61,11 +65,13 @@ class GradeLog:
     def take(self) -> list[Record]:
         """The records since the last call, in order, each with the grades of all rewards."""
         merged: list[Record] = []
-        for records in self._by_reward.values():
+        for (key, _), records in self._by_reward.items():
             for known, record in zip(merged, records, strict=False):
-                known.rewards |= record.rewards
-                known.reasons |= record.reasons
                 known.row |= record.row
+                # Of several with one key the first that grades the row: each may be for other tasks.
+                if known.rewards.get(key) is None:
+                    known.rewards |= record.rewards
+                    known.reasons |= record.reasons
             merged += records[len(merged) :]
         self._by_reward.clear()
         return merged
@@ -74,7 +80,9 @@ class GradeLog:
 def _add_trainers_columns(record: Record, columns: Mapping[str, Any], index: int) -> None:
     """What ms-swift and TRL hand over of a completion beside its row."""
     messages = _value("messages", columns, index) or _value("prompts", columns, index)
-    if isinstance(messages, Sequence) and not isinstance(messages, str):
+    if isinstance(messages, str):  # TRL's, of a dataset without roles
+        record.messages = [{"role": "user", "content": messages}]
+    elif isinstance(messages, Sequence):
         record.messages = _prompt_of(messages)
     for name in TOKENS:
         ids = _value(name, columns, index)

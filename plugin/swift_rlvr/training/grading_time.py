@@ -1,4 +1,5 @@
-"""Measures how long each reward of a trainer takes, so that a slow one can be named.
+"""Measures how long each reward of a trainer takes, so that a slow one can be named, and notes what
+plain functions give.
 
 ms-swift and TRL call `trainer.reward_funcs` one after another, and log no time under ms-swift. Here
 each entry is replaced with one that counts its seconds and is otherwise the same. One that does not
@@ -8,17 +9,19 @@ return, such as one that asks a server without a time limit, is named while it i
 import functools
 import inspect
 import logging
+import math
 import os
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from accelerate.utils import gather_object
 from torch import nn
 
+from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.log import GRADING, STILL_GRADING
 from swift_rlvr.success import key_of, logged_name
 
@@ -29,9 +32,13 @@ _logger = logging.getLogger(__name__)
 
 
 class GradingTime:
-    """The seconds that each reward has taken since `clear`, by its key in records."""
+    """The seconds that each reward has taken since `clear`, by its key in records.
 
-    def __init__(self) -> None:
+    grades: where the values of rewards go that do not report them themselves, as ours do.
+    """
+
+    def __init__(self, grades: GradeLog | None = None) -> None:
+        self.grades = grades
         self.seconds: defaultdict[str, float] = defaultdict(float)
         # Seconds after which the next line about a reward is due.
         self._limits: defaultdict[str, float] = defaultdict(lambda: LONG)
@@ -45,6 +52,8 @@ class GradingTime:
         if self._is_watching:  # a trainer may train twice
             return
         self._is_watching = True
+        # The list is the script's own: the rewards in it may go to another trainer next.
+        trainer.reward_funcs = list(trainer.reward_funcs)
         plugins = getattr(trainer, "reward_model_plugins", None)
         for index, reward in enumerate(trainer.reward_funcs):
             if not isinstance(reward, nn.Module):
@@ -63,6 +72,23 @@ class GradingTime:
         finally:
             self.seconds[key] += time.perf_counter() - started
             has_returned.set()
+
+    def note(
+        self, reward: Any, args: Sequence[Any], columns: Mapping[str, Any], values: Any
+    ) -> None:
+        """Note what a call of a reward has given, with the trainer's arguments."""
+        if self.grades is None or hasattr(reward, "log"):
+            return
+        # ms-swift's plugins of reward models get no completions, and what is no value for each of
+        # them is for the trainer to refuse.
+        completions = columns.get("completions", args[0] if args else ())
+        if not hasattr(values, "__len__") or len(values) != len(completions):
+            return
+        grades: list[tuple[float | None, str | None]] = []
+        for value in values:
+            is_graded = value is not None and not math.isnan(value)
+            grades.append((float(value) if is_graded else None, None))
+        self.grades.add(reward, completions, columns, grades)
 
     def _name_if_long(self, key: str, has_returned: threading.Event) -> None:
         waited = 0.0
@@ -103,7 +129,9 @@ def _timed(reward: Any, key: str, grading: GradingTime) -> Any:
 def _timed_call(reward: Any, key: str, grading: GradingTime) -> Any:
     def call(*args: Any, **columns: Any) -> Any:
         with grading.measured(key):
-            return reward(*args, **columns)
+            values = reward(*args, **columns)
+        grading.note(reward, args, columns, values)
+        return values
 
     return call
 
@@ -111,7 +139,9 @@ def _timed_call(reward: Any, key: str, grading: GradingTime) -> Any:
 def _timed_coroutine(reward: Any, key: str, grading: GradingTime) -> Any:
     async def call(*args: Any, **columns: Any) -> Any:
         with grading.measured(key):
-            return await reward(*args, **columns)
+            values = await reward(*args, **columns)
+        grading.note(reward, args, columns, values)
+        return values
 
     return call
 
@@ -132,6 +162,11 @@ class _TimedReward:
         if name.startswith("__") or name == "_reward":
             raise AttributeError(name)
         return getattr(self._reward, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A trainer that trains again gives its log to the reward, which may have another's by now.
+        target = self if name in ("__name__", "_reward", "_call") else self._reward
+        object.__setattr__(target, name, value)
 
     def __call__(self, *args: Any, **columns: Any) -> Any:
         return self._call(*args, **columns)

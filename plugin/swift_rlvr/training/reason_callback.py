@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from accelerate.utils import gather_object
+from torch import nn
 from transformers import TrainerCallback
 
 from swift_rlvr.rewards.imported import reward_names
@@ -42,7 +43,9 @@ class ReasonCallback(TrainerCallback):
     def __init__(self, args: Any, trainer: Any, log: RunLog | None = None):
         self.trainer = trainer
         self.grades = GradeLog()
-        self.grading = GradingTime()
+        self.grading = GradingTime(self.grades)
+        # Of this step's earlier batches, where it samples several.
+        self._earlier: list[Record] = []
         self.writes = log is not None
         self.is_main = True  # of the ranks; known when the training begins
         if log is None:
@@ -78,11 +81,16 @@ class ReasonCallback(TrainerCallback):
     def on_step_begin(self, args, state, control, **kwargs):
         self.grading.clear()  # of what was graded between the steps, as in an evaluation
 
+    def on_substep_end(self, args, state, control, **kwargs):
+        # The trainers keep the advantages of one batch of completions only.
+        if args.steps_per_generation < args.gradient_accumulation_steps:
+            self._earlier += self._records("train", state.global_step + 1)
+
     def on_step_end(self, args, state, control, model=None, **kwargs):
         self._write("train", state.global_step)
         for name, seconds in self.grading.figures().items():
             self.trainer._metrics["train"][name].append(seconds)
-        if self.writes:
+        if self.writes and self.is_main:
             self.log.advance(state.global_step)
         # Under ZeRO-3 a rank's parameters are empty between the steps; on_log sees the gradient.
         if model is not None and not all(weight.isfinite().all() for weight in model.parameters()):
@@ -121,9 +129,12 @@ class ReasonCallback(TrainerCallback):
 
     def figures(self, mode: str, step: int) -> dict[str, list[float]]:
         """Log the completions of a batch; what every rank's trainer is to log of them, by name."""
-        records = self._records(mode, step)
+        records = [*self._earlier, *self._records(mode, step)]
+        self._earlier.clear()
         if not records:
             return {}
+        for index, record in enumerate(records):
+            record.index = index
         return self.log.records(records) if self.is_main else self.log.batch_figures(records)
 
     def _records(self, mode: str, step: int) -> list[Record]:
@@ -132,8 +143,8 @@ class ReasonCallback(TrainerCallback):
         """
         logged = getattr(self.trainer, "_logs", {})
         records = gather_object(self.grades.take())
-        if not any(hasattr(reward, "log") for reward in self.trainer.reward_funcs):
-            # No reward is ours, so nothing was collected: the trainer's last batch.
+        if all(isinstance(reward, nn.Module) for reward in self.trainer.reward_funcs):
+            # Reward models and environments report nothing: the trainer's last batch.
             batch = zip(logged.get("prompt", ()), logged.get("completion", ()), strict=True)
             for prompt, completion in batch:
                 # Texts under ms-swift, and messages under TRL.
@@ -142,8 +153,8 @@ class ReasonCallback(TrainerCallback):
                     messages = [{"role": "user", "content": str(prompt)}]
                 text = completion_text(completion) or ""
                 records.append(Record(index=0, completion=text, rewards={}, messages=messages))
-        for index, record in enumerate(records):
-            record.index, record.step, record.mode = index, step, mode
+        for record in records:
+            record.step, record.mode = step, mode
 
         # What the trainer has logged ends with this batch, if it is of the same length.
         count = len(records)

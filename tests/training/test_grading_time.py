@@ -17,7 +17,7 @@ from swift_rlvr.runs.grade_log import GradeLog
 from swift_rlvr.runs.log import RunLog, line
 from swift_rlvr.success import key_of, logged_name, role_of
 from swift_rlvr.training import grading_time
-from swift_rlvr.training.grading_time import GradingTime
+from swift_rlvr.training.grading_time import GradingTime, untimed
 from swift_rlvr.training.reason_callback import ReasonCallback
 from test_success import trainer_of
 from waiting import wait_until
@@ -202,6 +202,23 @@ def test_rewards_that_go_from_trainer_to_trainer_are_logged_by_the_one_that_trai
         callbacks[number].on_step_end(arguments, state, SimpleNamespace())
     assert [trainer._metrics["train"]["success"] for trainer in trainers] == [[1.0, 1.0], [1.0]]
     assert type(rewards[0]) is CountdownReward
+
+
+def test_what_is_graded_beside_the_steps_is_in_no_record():
+    """The held-out evaluation asks the rewards of the run, which may be plain functions."""
+
+    def short(completions, **columns):
+        return [float(len(text) < 9) for text in completions]
+
+    answers = [SimpleNamespace(row={"nums": [1, 2], "target": 3}, text="1 + 2")]
+    trainer = trainer_of([short, CountdownReward(), Theirs()], answers)
+    grades = GradeLog()
+    GradingTime(grades).watch(trainer)
+    for reward in map(untimed, trainer.reward_funcs):
+        reward(["1 + 2"], nums=[[1, 2]], target=[3])
+    assert grades.take() == []
+    trainer.reward_funcs[0](["1 + 2"])
+    assert len(grades.take()) == 1
 
 
 def score_with(trainer, answers):

@@ -113,6 +113,11 @@ class GradingTime:
         return {f"{GRADING}{key}": value for key, value in slowest.items()}
 
 
+def untimed(reward: Any) -> Any:
+    """The reward itself, whose calls count for no step: that of a trainer that is watched, or any."""
+    return getattr(reward, "untimed", reward)
+
+
 def _timed(reward: Any, key: str, grading: GradingTime) -> Any:
     """The reward, whose calls are counted. A coroutine counts from its start to its result."""
     is_async = inspect.iscoroutinefunction(reward) or inspect.iscoroutinefunction(
@@ -121,7 +126,9 @@ def _timed(reward: Any, key: str, grading: GradingTime) -> Any:
     if inspect.isfunction(reward):
         # A function for a function: TRL asks whether it is a coroutine's.
         timed = _timed_coroutine if is_async else _timed_call
-        return functools.wraps(reward)(timed(reward, key, grading))
+        call = functools.wraps(reward)(timed(reward, key, grading))
+        call.untimed = reward
+        return call
     cls = _AsyncTimedReward if is_async else _TimedReward
     return cls(reward, key, grading)
 
@@ -151,21 +158,21 @@ class _TimedReward:
 
     def __init__(self, reward: Any, key: str, grading: GradingTime):
         self.__name__ = logged_name(reward)
-        self._reward = reward
+        self.untimed = reward
         self._call = _timed_call(reward, key, grading)
 
     @property  # type: ignore[misc]  # object's can be set too
     def __class__(self) -> Any:
-        return type(self._reward)  # for isinstance
+        return type(self.untimed)  # for isinstance
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "_reward":
+        if name.startswith("__") or name == "untimed":
             raise AttributeError(name)
-        return getattr(self._reward, name)
+        return getattr(self.untimed, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         # A trainer that trains again gives its log to the reward, which may have another's by now.
-        target = self if name in ("__name__", "_reward", "_call") else self._reward
+        target = self if name in ("__name__", "untimed", "_call") else self.untimed
         object.__setattr__(target, name, value)
 
     def __call__(self, *args: Any, **columns: Any) -> Any:

@@ -36,6 +36,7 @@ from swift_rlvr.success import FORMAT, role_of
 from swift_rlvr.tasks.pictures import IMAGES, Picture, digests
 from swift_rlvr.tasks.sources import parse_source
 from swift_rlvr.training.arguments import RunArguments
+from swift_rlvr.training.grading_time import untimed
 from swift_rlvr.training.ms_swift.sampling import sample as sample_ms_swift
 from swift_rlvr.utils.errors import InputError
 from swift_rlvr.utils.settings import PREFIX
@@ -305,7 +306,8 @@ class HeldOutCallback(TrainerCallback):
         shared: list[Any] = [None]
         # One rank grades: what follows, a save or the end, is the same for all of them.
         if accelerator.is_main_process:
-            evaluation = self.held_out.judge(step, completions, started, self.trainer.reward_funcs)
+            rewards = list(map(untimed, self.trainer.reward_funcs))
+            evaluation = self.held_out.judge(step, completions, started, rewards)
             self.log.held_out(evaluation.records)
             shared = [(evaluation.figures, evaluation.decision, schedule.state())]
         result, decision, schedule_state = broadcast_object_list(shared)[0]

@@ -127,7 +127,7 @@ def _timed(reward: Any, key: str, grading: GradingTime) -> Any:
         # A function for a function: TRL asks whether it is a coroutine's.
         timed = _timed_coroutine if is_async else _timed_call
         call = functools.wraps(reward)(timed(reward, key, grading))
-        call.untimed = reward
+        call.untimed = reward  # type: ignore[attr-defined]
         return call
     cls = _AsyncTimedReward if is_async else _TimedReward
     return cls(reward, key, grading)

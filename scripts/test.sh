@@ -9,7 +9,8 @@
 #
 # Hardware: two CPU cores and 16 GiB, no GPU. The tests of a language model are left out where too little memory is free,
 # which the last lines say (SKIPPED). Variables: FAST, WEEKLY, PRODUCT, WORKERS (processes for the tests; default: one per
-# core, at most four, and one more where servers are started, because those tests wait for half of their time).
+# core, at most four; where servers are started one more, because those tests wait for half of their time, and with
+# 20 GiB of free memory two).
 
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
@@ -18,7 +19,10 @@ ensure_environment
 cd "$ROOT"
 
 CORES=$(nproc | awk '{print ($1 < 4 ? $1 : 4)}')
-[ -n "${FAST:-}" ] || WORKERS=${WORKERS:-$((CORES + 1))}
+if [ -z "${FAST:-}" ]; then
+  FREE=$(awk '/MemAvailable/ {print int($2 / 1024 / 1024)}' /proc/meminfo)
+  WORKERS=${WORKERS:-$((FREE < 20 ? CORES + 1 : CORES + 2))}
+fi
 NOT_WEEKLY=" and not weekly"
 [ -z "${WEEKLY:-}" ] || NOT_WEEKLY=""
 if [ -n "${PRODUCT:-}" ]; then

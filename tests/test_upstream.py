@@ -21,7 +21,11 @@ sys.exit(bool(doctest.DocTestRunner().run(test).failed))
 """
 
 
-@pytest.mark.parametrize("of_ms_swift", [False, pytest.param(True, marks=pytest.mark.slow)])
+# What ms-swift does, of the version that is pinned.
+OF_MS_SWIFT = pytest.param(True, marks=[pytest.mark.slow, pytest.mark.weekly])
+
+
+@pytest.mark.parametrize("of_ms_swift", [False, OF_MS_SWIFT])
 def test_the_examples_print_what_the_page_says(of_ms_swift):
     """In a process of their own: they set alarms and start threads."""
     examples = "".join(block for block in BLOCKS if ("swift" in block) is of_ms_swift)

@@ -61,6 +61,7 @@ def test_asynchronous_completions_are_from_an_earlier_one(lora_server, tmp_path)
     assert min(found[1:]) > 1e-4
 
 
+@pytest.mark.weekly  # what is said where it is not loaded is in training/ms_swift/test_confirmation.py
 def test_an_adapter_that_the_server_does_not_load_ends_the_run(lora_server, tmp_path):
     """Before its first step, for which one rank is enough."""
     launcher = Launcher(tmp_path)

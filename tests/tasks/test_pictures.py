@@ -159,6 +159,9 @@ def test_a_picture_that_a_library_has_opened(tmp_path):
         ("data:image/png;base64,AAAA", "cannot be read as a picture"),
         (f"data:image/png;base64,{BASE64[:-3]}", "not base64"),
         ([ONE, "nix.png"], "there is no file 'nix.png'"),
+        # Too many bytes for a file's name, and nobody's home.
+        ("图" * 90 + ".png", "there is no file '图"),
+        ("~nobody_at_all/a.png", "there is no file '~nobody"),
         (7, "expected a picture as a path"),
     ],
 )

@@ -5,6 +5,7 @@ template, and the completion that such a prompt asks for.
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from swift_rlvr.evaluation.models import load_tokenizer
@@ -85,7 +86,7 @@ class AskedRow:
     gold: Gold | None
     ideal: str | None
 
-    @property
+    @cached_property
     def thinking_opened(self) -> bool:
         """Whether the template ends inside a think part."""
         return self.tokens is not None and opens_thinking(self.prompt)
@@ -95,10 +96,13 @@ class AskedRow:
         """The ideal completion as ms-swift hands it to rewards: with what its template opened."""
         return None if self.ideal is None else with_opening(self.ideal, self.thinking_opened)
 
+    @cached_property
+    def _text(self) -> str:
+        return prompt_text(self.messages)
+
     def answering(self, answer: str, reasoning: str = "A guess.") -> str:
         """A completion for rewards that guesses, in the form that the prompt asks for."""
-        text = prompt_text(self.messages)
-        guess = self.task.completion(text, reasoning, answer, self.thinking_opened)
+        guess = self.task.completion(self._text, reasoning, answer, self.thinking_opened)
         return with_opening(guess, self.thinking_opened)
 
 

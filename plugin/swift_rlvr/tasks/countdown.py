@@ -11,6 +11,7 @@ with a system turn of their own.
 import random
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from swift_rlvr.tasks.calculation import calculation
@@ -113,16 +114,22 @@ def gold(row: Row) -> Gold | None:
     """An equation that solves the row, or None if there is none, or where the numbers are too
     many or too large.
     """
-    from swift_rlvr.verifiers.countdown import solver
-
     nums, target = parse_row(row)
-    if len(nums) > solver.MOST_NUMBERS or max(*nums, abs(target)) > solver.LARGEST:
-        return None
-    expression = solver.solve(nums, target)
+    expression = _expression(tuple(nums), target)
     if expression is None:
         return None
     equation = f"{expression} = {target}"
     return Gold(equation, f"{expression} makes {target}.", equation)
+
+
+# A check asks three times for a row's.
+@lru_cache(maxsize=1024)
+def _expression(nums: tuple[int, ...], target: int) -> str | None:
+    from swift_rlvr.verifiers.countdown import solver
+
+    if len(nums) > solver.MOST_NUMBERS or max(*nums, abs(target)) > solver.LARGEST:
+        return None
+    return solver.solve(nums, target)
 
 
 def worked(row: Row) -> Gold | None:

@@ -151,9 +151,10 @@ def file_of(path: str) -> Path | None:
     if len(path) > LONGEST_PATH:
         return None
     in_folder = os.path.join(os.environ.get("ROOT_IMAGE_DIR", ""), path)
-    for candidate in (Path(path), Path(in_folder).expanduser()):
-        if candidate.is_file():
-            return candidate
+    for candidate in (path, os.path.expanduser(in_folder)):
+        # Path.is_file raises where a name has too many bytes, and Path.expanduser for the home of nobody.
+        if os.path.isfile(candidate):
+            return Path(candidate)
     return None
 
 
@@ -165,8 +166,8 @@ def beside(folder: Path, value: Any) -> Any:
         return {**value, "path": beside(folder, value["path"])}
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_PATH or "\n" in value:
         return value
-    file = folder / value.strip()
-    return str(file) if file.is_file() else value
+    file = str(folder / value.strip())
+    return file if os.path.isfile(file) else value
 
 
 def content_of(picture: Picture) -> Content | None:

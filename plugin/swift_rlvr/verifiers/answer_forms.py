@@ -9,6 +9,7 @@ writes both.
 import json
 import re
 from functools import lru_cache
+from typing import NamedTuple
 
 from swift_rlvr.verifiers.answers import boxed_answer
 from swift_rlvr.verifiers.languages import announcing
@@ -248,32 +249,65 @@ def ideal_completion(
     >>> ideal_completion(system, "3 + 4", "7")
     '<reasoning>\n3 + 4\n</reasoning>\n<answer>\n\\boxed{7}\n</answer>'
     """
-    form = asked_form(prompt) or LAST_LINE
-    text = _without_negated(prompt)
+    asked = _asked(prompt)
+    form = asked.form
     is_program = answer.lstrip().startswith("```")
     if is_program and form != TAGS:
         form = CODE
     elif form == CODE:  # the block is in the question
         form = LAST_LINE
-    elif form == TAGS and not is_program and _BOXED.search(text):
+    elif form == TAGS and not is_program and asked.has_box:
         answer = _statement(BOXED, answer)
 
-    thinks = _THINK_TAGS.search(text)
-    tag = thinks["tag"] if thinks else None
-    line_break = "\n" if form == TAGS and _ON_ITS_LINE.search(text) else ""
+    line_break = "\n" if form == TAGS and asked.on_its_line else ""
     if line_break:
         answer = f"\n{answer.strip()}\n"
     # with the key or the words that the prompt shows for it
-    key = form == JSON and (_KEY.search(text) or _LAST_KEY.search(text))
-    shown = form == MARKER and _SHOWN_MARKER.search(text)
-    if key:
-        statement = json.dumps({key[key.lastindex or 0]: answer}, ensure_ascii=False)
-    elif shown:
-        before = shown["any"] or shown["words"] or shown["bare"]
-        statement = f"{before.lstrip()}{_unboxed(answer)}{shown['after'] or ''}".rstrip()
+    if form == JSON and asked.key is not None:
+        statement = json.dumps({asked.key: answer}, ensure_ascii=False)
+    elif form == MARKER and asked.around is not None:
+        before, after = asked.around
+        statement = f"{before}{_unboxed(answer)}{after}".rstrip()
     else:
         statement = _statement(form, answer)
-    return _thought(reasoning, statement, tag, thinking_opened, line_break)
+    return _thought(reasoning, statement, asked.tag, thinking_opened, line_break)
+
+
+class _Asked(NamedTuple):
+    """How a prompt wants its answer.
+
+    tag: of the thinking. on_its_line: whether tags stand on lines of their own. key: of JSON. around: what
+    stands before and behind the answer, where the prompt shows that.
+    """
+
+    form: str
+    has_box: bool
+    tag: str | None
+    on_its_line: bool
+    key: str | None
+    around: tuple[str, str] | None
+
+
+# An attack asks this of each prompt sixty times, of one after the other.
+@lru_cache(maxsize=4096)
+def _asked(prompt: str) -> _Asked:
+    form = asked_form(prompt) or LAST_LINE
+    text = _without_negated(prompt)
+    thinks = _THINK_TAGS.search(text)
+    key = form == JSON and (_KEY.search(text) or _LAST_KEY.search(text))
+    shown = form == MARKER and _SHOWN_MARKER.search(text)
+    around = None
+    if shown:
+        before = shown["any"] or shown["words"] or shown["bare"]
+        around = (before.lstrip(), shown["after"] or "")
+    return _Asked(
+        form,
+        has_box=_BOXED.search(text) is not None,
+        tag=thinks["tag"] if thinks else None,
+        on_its_line=_ON_ITS_LINE.search(text) is not None,
+        key=key[key.lastindex or 0] if key else None,
+        around=around,
+    )
 
 
 def answer_alone(prompt: str, reasoning: str, answer: str, thinking_opened: bool = False) -> str:

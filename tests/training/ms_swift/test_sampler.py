@@ -100,6 +100,7 @@ sampler.flashinfer_sampler_supported()
 """
 
 
+@pytest.mark.weekly  # of the vLLM that is pinned
 def test_vllm_reads_it_before_it_asks_flashinfer():
     """In a process of its own: vLLM's code, on a platform that says it is CUDA's."""
     if find_spec("vllm") is None:

@@ -284,6 +284,12 @@ def test_the_answers_to_several_questions_are_no_gold_of_one(gold):
     assert TASKS["math"].preprocess(row)["solution"]
 
 
+@pytest.mark.parametrize("gold", ["1:2, 2:1", "1:30 and 2:45"])
+def test_ratios_and_times_are_no_numbers_of_questions(gold):
+    row = {"problem": "Which?", "answer": gold}
+    assert TASKS["math"].preprocess(row)["solution"] == gold
+
+
 @pytest.mark.parametrize(
     "gold", ["(1, 2)", "(a)(b)", "(A) and (B)", "a = 1, b = 2", "(1) (2)", "a(b + 2)", "(1)(x)"]
 )

@@ -71,7 +71,7 @@ from swift_rlvr.verifiers.statements import final_statement
 from swift_rlvr.verifiers.thinking import thinking_end
 
 # Roles as ShareGPT, OpenAI's newer models, Gemini and others call them, in small letters.
-_ROLES = {
+ROLES = {
     **{"human": "user", "developer": "system"},
     **dict.fromkeys(("gpt", "bot", "chatbot", "model", "ai"), "assistant"),
 }
@@ -102,7 +102,8 @@ _NO_VALUE = (*_NO_ANSWER, "proof", "na", "unknown")
 _SMALLEST, _LARGEST = 1e-37, 1e38
 # The answers to several questions in one: "(a) 1 (b) 2" would be read as a product.
 _SEVERAL = re.compile(
-    r"(?:part\s+)?\(?(?:a|1|i)\s?[):]\s*[^\s()].*[\s,;](?:part\s+)?\(?(?:b|2|ii)\s?[):]\s*\S",
+    # but not the ratios 1:2, 2:1
+    r"(?:part\s+)?\(?(?:a|1|i)\s?(?:\)|:\s)\s*[^\s()].*[\s,;](?:part\s+)?\(?(?:b|2|ii)\s?(?:\)|:\s)\s*\S",
     re.IGNORECASE | re.DOTALL,
 )
 # A whole text within an element of HTML, as editors of quizzes write one.
@@ -201,7 +202,7 @@ def turns_of(messages: Any) -> list[dict[str, Any]]:
             turns.append({"role": "assistant", "content": message.get("assistant")})
     for turn in turns:
         role = str(turn["role"]).casefold()
-        turn["role"] = _ROLES.get(role, role)
+        turn["role"] = ROLES.get(role, role)
         turn["content"] = text_of_parts(turn.get("content"))
     return turns
 

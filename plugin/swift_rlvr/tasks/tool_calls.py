@@ -29,6 +29,7 @@ from swift_rlvr.tasks.columns import (
     unused_passages,
     value_at,
 )
+from swift_rlvr.tasks.own import ROLES
 from swift_rlvr.tasks.pictures import pictures_of_parts, text_of_parts
 from swift_rlvr.tasks.task import (
     Gold,
@@ -67,10 +68,7 @@ CALLS = (
 _CALLING = ("tool_call", "function_call")
 _RESULTS = ("tool", "tool_response", "observation", "function", "ipython")
 # The roles of the other turns.
-_SPEAKERS = {
-    **{"human": "user", "user": "user", "system": "system", "developer": "system"},
-    **dict.fromkeys(("assistant", "gpt", "bot", "chatbot", "model", "ai"), "assistant"),
-}
+_SPEAKERS = {"system": "system", "user": "user", "assistant": "assistant", **ROLES}
 # What Qwen's and Hermes's chat templates write of the tools.
 TOOLS_IN_WORDS = """# Tools
 
